@@ -23,7 +23,7 @@ use crate::input::{self, Input};
 use crate::stats::node_counts::NAMES;
 use crate::stats::verdict_rule::Verdict;
 use crate::table::selection::Selected;
-use crate::table::{BOUNDS, WrongResults};
+use crate::table::{BOUNDS, NoTime, WrongResults};
 use crate::verdicts::goes_with_slowness::ClassSlowness;
 use crate::verdicts::node_report::{
     ClassReport, DriftReport, FlakyReport, NodeReport, Reconfigured, SlowRunReport,
@@ -40,7 +40,7 @@ use run::RunReport;
 use serde::Serialize;
 use series::SeriesReport;
 use std::cell::LazyCell;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
@@ -158,6 +158,27 @@ fn latest_wrong(wrong: &[WrongNode]) -> impl Iterator<Item = &str> {
     wrong.iter().filter(|wrong| wrong.is_latest).map(|wrong| wrong.node.as_str())
 }
 
+/// The nodes whose latest session has no time of theirs, though they ran there. Wrong results are another matter.
+fn latest_without_time(results: &Results) -> HashSet<&str> {
+    let Results { table, order, .. } = results;
+    let of_runs = table.without_time.iter().filter(|run| run.why != NoTime::Wrong);
+    let of_runs = of_runs.map(|run| [run.node, run.session]).chain(table.rejected_nodes.iter().copied());
+    let rank = |session: u32| order.session_ranks[session as usize];
+    let mut without: HashMap<u32, u32> = HashMap::new();
+    for [node, session] in of_runs {
+        let latest = without.entry(node).or_insert(0);
+        *latest = rank(session).max(*latest);
+    }
+    if !without.is_empty() {
+        for (node, session) in table.node.iter().zip(table.session.iter()) {
+            if without.get(&node).is_some_and(|latest| *latest <= rank(session)) {
+                without.remove(&node);
+            }
+        }
+    }
+    without.into_keys().filter_map(|node| table.nodes.get(node)).collect()
+}
+
 /// All wrong results, those of the latest sessions first.
 fn wrong(results: &Results) -> Vec<WrongNode> {
     let Results { table, order, .. } = results;
@@ -221,6 +242,7 @@ impl Report {
             &nodes,
             hosts.iter().map(String::as_str),
             latest_wrong(&wrong),
+            &latest_without_time(&results),
             settings.node.min_runs,
         );
         if let Some(unmeasured) = accounted.nodes.get(&Group::Unmeasured) {

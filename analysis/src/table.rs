@@ -120,8 +120,8 @@ pub struct RunTable {
     pub lack: Vec<u32>,
     /// Wrong results, by node and session: results whose own check failed.
     pub wrong: BTreeMap<(u32, u32), WrongResults>,
-    /// Nodes with rejected rows. They may have no other row.
-    pub rejected_nodes: BTreeSet<u32>,
+    /// Node and session of rejected rows. The node may have no other row.
+    pub rejected_nodes: BTreeSet<[u32; 2]>,
     /// Runs without a usable time: those of pmmpi; for an archive also those of other tools.
     pub without_time: Vec<WithoutTime>,
     /// When nodes were repaired or changed on purpose.
@@ -220,7 +220,12 @@ impl RunTable {
     /// Host names of the rows, also of rejected ones, of failed runs and of wrong results, each once.
     pub fn hosts(&self) -> impl Iterator<Item = &str> {
         let mut has_rows = vec![false; self.nodes.len()];
-        let rejected = self.rejected_nodes.iter().chain(self.wrong.keys().map(|(node, _)| node)).copied();
+        let rejected = self
+            .rejected_nodes
+            .iter()
+            .map(|[node, _]| node)
+            .chain(self.wrong.keys().map(|(node, _)| node))
+            .copied();
         let without_time = self.without_time.iter().map(|entry| entry.node);
         let all = self.node.iter().chain(rejected).chain(without_time);
         all.for_each(|node| has_rows[node as usize] = true);

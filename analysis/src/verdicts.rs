@@ -8,6 +8,7 @@ pub(crate) mod health;
 mod history;
 mod judged_node;
 mod judged_session;
+mod measured_again;
 mod measured_when;
 pub mod node_report;
 pub mod null_reasons;
@@ -112,7 +113,8 @@ pub fn judge(table: &RunTable, order: &Order, settings: &JudgeSettings) -> Verdi
     let sizes = sizes(table, &classes);
     all.nodes.reserve_exact(sizes.iter().sum());
     let of_class = |places: &mut Vec<u32>, nodes: &ClassRows| {
-        let mut judge = Judge { table, names: &names, settings, all: Verdicts::default(), places };
+        let (all, are_dated) = (Verdicts::default(), order.sessions_are_dated);
+        let mut judge = Judge { table, names: &names, settings, are_dated, all, places };
         judge.class(nodes);
         judge.all
     };
@@ -243,6 +245,8 @@ struct Judge<'a> {
     table: &'a RunTable,
     names: &'a SharedNames,
     settings: &'a JudgeSettings,
+    /// See [`Order::sessions_are_dated`].
+    are_dated: bool,
     /// Of the current class.
     all: Verdicts,
     /// For each node of the table, its index among the nodes of the current class.
@@ -288,7 +292,8 @@ impl Judge<'_> {
         histories.iter().for_each(|history| self.places[history.node as usize] = NOWHERE);
         let told = &mut self.all.warnings;
         told.extend(warnings::few_anchors(table, &suspects.few_anchors, &sessions, &class));
-        let judging = Sessions { table, names: self.names, nodes: &sessions, latest };
+        let judging =
+            Sessions { table, names: self.names, nodes: &sessions, latest, are_dated: self.are_dated };
         let most_judged = history::most_judged(&histories).and_then(|number| judging.judging(number));
         if let Some(session) = &most_judged {
             warnings::about_class(table, settings, session, &class, told);

@@ -123,8 +123,8 @@ codes! {
          cannot compare the suspects with the class. The suspects keep their earlier verdicts."
         "Measure the suspects again, together with at least 3 nodes of the class that were OK in an earlier session. \
          Give times with enough digits: the rounding unit must be less than 0.5 % of the time."
-        "session s2: 20 of 20 nodes are suspects, and 0 nodes were OK in an earlier session, but a comparison needs \
-         3 such nodes; the suspects keep their earlier verdicts (./hpl)"
+        "session s2 has 20 suspects, and 0 nodes that were OK before; a comparison needs 3 such nodes; suspects keep \
+         their earlier verdicts (./hpl)"
     FewRuns "few-runs"
         "A node has fewer than 5 runs in a class: differences may be noise, and the node can only be OK or SUSPECT."
         "Measure 7 runs: --runs 7, or `pmmpi repeat --runs 7` for an MPI program."

@@ -46,7 +46,7 @@ fn every_node_is_accounted_for() {
     let accounted = &found["accounted"];
     assert_eq!(
         accounted,
-        &json!({ "judged": 21, "odd": 1, "alone": 0, "few_runs": 1, "missing": 1, "gone": 0, "wrong": 0, "unmeasured": 0 })
+        &json!({ "judged": 21, "odd": 1, "alone": 0, "few_runs": 1, "missing": 1, "gone": 0, "own_history": 0, "wrong": 0, "unmeasured": 0 })
     );
     let nodes = found["nodes"].as_array().unwrap();
     let odd: Vec<&Value> = nodes.iter().filter(|node| node["odd"] != json!([])).collect();

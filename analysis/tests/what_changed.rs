@@ -198,10 +198,10 @@ fn a_node_that_is_gone_is_no_alarm() {
         assert_eq!(statuses, [slow, missing, gone], "{last}");
     }
     let found = Found::of(&fleet(2), &["--top", "0"]);
-    found.has_line("no node stands out from its class");
+    found.has_line("no node is slower than its class");
     found.has_line("12 nodes: 11 judged; 1 not in the latest two sessions: n04");
     assert!(found.text.contains("(GONE)") && !found.text.contains("drain it"), "{}", found.text);
-    assert!(Found::of(&fleet(4), &[]).text.contains("n04 +"), "it may be measured again tomorrow");
+    assert!(Found::of(&fleet(4), &[]).text.contains("n04 in s5 +"), "it may be measured again tomorrow");
 }
 
 /// A repaired node is measured again with three others. Its history goes on, and the report says that the session is
@@ -218,13 +218,13 @@ fn a_small_session_counts() {
     };
     for label in ["", "dimm"] {
         let found = Found::of(&fleet(label), &[]);
-        found.has_line("none of 12 nodes stands out from its class");
+        found.has_line("none of 12 nodes is slower than its class");
         found.has_line(
             "the latest session has 4 of the 12 nodes of class 1, which it judges; earlier sessions judge the others",
         );
         assert_eq!(found.with_history("SLOWED"), Vec::<&str>::new(), "{}", found.text);
         // What the repair brought is the difference to the days before it.
-        assert_eq!(found.text.contains("made n01 7."), label == "dimm", "{}", found.text);
+        assert_eq!(found.text.contains("n01 is 7."), label == "dimm", "{}", found.text);
     }
 }
 
@@ -294,7 +294,7 @@ fn flaky_nodes_are_named() {
     };
     let found = Found::of(&fleet(false), &[]);
     found.has_line("1 node is flaky: n03 (5 of 35 runs are slow)");
-    found.has_line("1 node was slow in single sessions: n07 (s2)");
+    found.has_line("1 node was slow in earlier sessions: n07 (10.2 % slower in s2)");
     let flaky = &found.json["flaky"];
     assert_eq!(
         (&flaky[0]["node"], &flaky[0]["slow_runs"], &flaky[0]["runs"], &flaky[1]),
@@ -332,4 +332,59 @@ fn a_session_of_one_node_judges_nobody() {
         "the latest session has 1 of the 12 nodes of class 1, too few for a comparison: earlier sessions judge all nodes",
     );
     assert_eq!(found.json["classes"][0]["judged_by_latest_session"], 0);
+}
+
+/// A node that was slow for some sessions is as before again; the latest session has no date, so sessions are in the order
+/// of their names and no date is shown.
+#[test]
+fn a_time_that_is_over_is_told() {
+    let fleet = |is_dated: bool| {
+        let rows = csv(8, |node, session| Cell {
+            slower: match node {
+                3 if (3..7).contains(&session) => 1.06,
+                5 if session > 4 => 1.05,
+                _ => 1.0,
+            },
+            ..Cell::default()
+        });
+        let without_date = |line: &str| {
+            let mut fields: Vec<&str> = line.split(',').collect();
+            let at = rows.lines().next().unwrap().split(',').position(|name| name == "started").unwrap();
+            if fields[1] == "s8" && !is_dated {
+                fields[at] = "";
+            }
+            fields.join(",") + "\n"
+        };
+        rows.lines().map(without_date).collect::<String>()
+    };
+    for (is_dated, until) in [(true, "until 2026-11-17"), (false, "until s5")] {
+        let found = Found::of(&fleet(is_dated), &[]);
+        found.has_line("1 node was slow in earlier sessions: n03 (6.0 % slower in s4 to s7)");
+        assert!(found.text.contains(&format!("% slower than it was {until} (at least")), "{}", found.text);
+        let node = found.nodes().find(|node| node["node"] == "n03").unwrap();
+        let history = &node["history"];
+        assert_eq!((&history["verdict"], &history["bad_periods"]), (&json!("SAME"), &json!([["s4", "s7"]])));
+        assert!(
+            history["change"].as_f64().unwrap().abs() < 0.01 && history["p_adjusted"].as_f64() > Some(0.01)
+        );
+    }
+}
+
+/// One node is measured again alone: nothing compares it there, but its seconds are told.
+#[test]
+fn a_node_measured_again_alone_is_told_in_seconds() {
+    let fleet = csv(5, |node, session| Cell {
+        slower: if node == 3 && session == 4 { 1.08 } else { 1.0 },
+        is_measured: session < 4 || node == 3,
+        ..Cell::default()
+    });
+    let found = Found::of(&fleet, &[]);
+    let line = "earlier sessions judge all nodes; HISTORY ends before it: in seconds, n03 is 8.";
+    assert!(found.text.contains(line), "{}", found.text);
+    let again = &found.json["classes"][0]["measured_again"][0];
+    assert_eq!(
+        (&again["node"], &again["session"], &again["session_before"]),
+        (&json!("n03"), &json!("s5"), &json!("s4"))
+    );
+    assert!((again["change"].as_f64().unwrap() - 0.08).abs() < 0.01, "{again}");
 }

@@ -113,7 +113,7 @@ pub fn of(fleet: Fleet, seeds: Range<u64>) -> Vec<Rate> {
             sums.count("at least true", at_least.abs() <= size);
             sums.count(
                 "STEP or LATEST",
-                matches!(history.events.course, Some(Course::Step | Course::Latest)),
+                matches!(history.events.course, Some(Course::Step | Course::Latest | Course::First)),
             );
             sums.count("UNSTEADY", history.events.course == Some(Course::Unsteady));
             sums.count("CREEP", history.events.course == Some(Course::Creep));

@@ -118,6 +118,7 @@ fn unjudged(report: &Report) -> usize {
     accounted.alone + accounted.few_runs + accounted.unmeasured
 }
 
+/// True if nothing shows whether a node is slow: no node was compared with others, nor with its own earlier sessions.
 fn is_nothing_judged(report: &Report) -> bool {
     let accounted = &report.accounted;
     let few = accounted.nodes.get(&Group::FewRuns);
@@ -125,7 +126,7 @@ fn is_nothing_judged(report: &Report) -> bool {
         let is_compared = node.as_member_of.is_some() || node.history.verdict.is_some();
         is_compared && node.is_current() && few.is_none_or(|few| !few.contains(node.node.as_str()))
     };
-    accounted.judged == 0 && !report.nodes.iter().any(is_judged)
+    accounted.judged + accounted.own_history == 0 && !report.nodes.iter().any(is_judged)
 }
 
 /// True if a whole class became slower, or nodes with their maintenance or a change of their facts.

@@ -9,8 +9,9 @@ pub use own_history::is_relative;
 use super::cells::{percent, shortened};
 use crate::report::Report;
 use crate::report::often_waited_for::OftenWaitedFor;
+use crate::stats::own_history::OwnVerdict;
 use crate::stats::verdict_rule::Verdict;
-use crate::verdicts::node_report::{FlakyReport, NodeReport};
+use crate::verdicts::node_report::{FlakyReport, NodeReport, Presence};
 use hashbrown::HashSet;
 use pmmpi::text::count;
 
@@ -46,6 +47,13 @@ pub fn of(report: &Report) -> Vec<String> {
     ] {
         let nodes: Vec<&NodeReport> =
             compared().filter(|node| node.verdict.is_some_and(|v| verdicts.contains(&v))).collect();
+        let [one, several] = match verdicts.contains(&Verdict::Fast) && are_the_unchanged(report, &nodes) {
+            true => [
+                "did not become slower, unlike most of its class",
+                "did not become slower, unlike most of their class",
+            ],
+            false => [one, several],
+        };
         let mut known = HashSet::new();
         let each: Vec<&&NodeReport> = nodes.iter().filter(|node| known.insert(&node.node)).collect();
         let named: Vec<String> = each.iter().take(NAMED).map(|node| in_short(node)).collect();
@@ -60,13 +68,22 @@ pub fn of(report: &Report) -> Vec<String> {
         }
     }
     if of_class.is_empty() {
-        let none = match &of_all {
-            Some(of_all) => format!("none of {of_all} stands out from its class"),
-            None => "no node stands out from its class".to_owned(),
+        // In a small class no node can be FAST.
+        let stands_out = match compared().any(|node| node.verdict.is_some() && node.score.is_none()) {
+            true => "is slower than its class",
+            false => "stands out from its class",
         };
+        let none = match &of_all {
+            Some(of_all) => format!("none of {of_all} {stands_out}"),
+            None if accounted.wrong > 0 => format!("no other node {stands_out}"),
+            None => format!("no node {stands_out}"),
+        };
+        let is_alone = |node: &NodeReport| node.slowdown.is_none();
         of_class.push(match judged {
             0 if report.nodes.is_empty() => "no node can be compared: no run has a time".to_owned(),
-            0 => "no node can be compared with other nodes: each class has only one node".to_owned(),
+            _ if compared().all(is_alone) => {
+                "no node can be compared with other nodes: each class has only one node".to_owned()
+            }
             _ if accounted.judged + accounted.odd + accounted.wrong == 0 => {
                 "no node looks slow, but no node has enough runs to be judged".to_owned()
             }
@@ -91,16 +108,20 @@ pub fn of(report: &Report) -> Vec<String> {
         answer.push(format!("{slow} of {all} slower than the other runs of {node}"));
     }
     answer.extend(flaky(report));
-    if !report.drift.is_empty() {
-        let (drift, became) = match report.drift.len() {
-            1 => ("drifts", "it became"),
-            _ => ("drift", "they became"),
-        };
-        let all = count(report.drift.len(), "node");
-        answer.push(format!("{all} {drift}: {became} slower from session to session"));
-    }
+    answer.extend(own_history::drift(report));
     answer.extend(waited_for(report));
     answer
+}
+
+/// True if most nodes of these nodes' classes became slower, and these nodes did not.
+fn are_the_unchanged(report: &Report, nodes: &[&NodeReport]) -> bool {
+    let of_class = |class: &str| {
+        let nodes = report.nodes.iter().filter(|node| node.is_current() && node.class.as_str() == class);
+        let slowed = |node: &&NodeReport| node.history.verdict == Some(OwnVerdict::Slowed);
+        2 * nodes.clone().filter(slowed).count() > nodes.count()
+    };
+    let is_unchanged = |node: &&NodeReport| node.history.verdict == Some(OwnVerdict::Same);
+    !nodes.is_empty() && nodes.iter().all(|node| is_unchanged(node) && of_class(node.class.as_str()))
 }
 
 /// Names the flaky nodes, for example "2 nodes are flaky: n03 (9 of 40 runs are slow), n17 (6 of 40 runs are slow)".
@@ -158,7 +179,10 @@ fn hosts<'a>(nodes: impl Iterator<Item = &'a NodeReport>) -> usize {
 
 /// For example "n17 +8.1 % (at least +7.2 %)".
 fn in_short(node: &NodeReport) -> String {
-    let name = shortened(&node.node);
+    let mut name = shortened(&node.node);
+    if let Some(session) = node.session.as_deref().filter(|_| node.presence == Presence::Missing) {
+        name += &format!(" in {}", shortened(session));
+    }
     match (node.slowdown, node.slower_by_at_least) {
         (Some(slowdown), least) => {
             let least =

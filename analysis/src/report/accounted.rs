@@ -3,7 +3,7 @@
 use crate::verdicts::node_report::{NodeReport, Presence};
 use hashbrown::HashMap;
 use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// Numbers of nodes. Their sum is the number of nodes of the input.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
@@ -14,6 +14,8 @@ pub struct Accounted {
     pub odd: usize,
     /// No other node of the class was measured, so the node is not judged.
     pub alone: usize,
+    /// Compared only with its own earlier sessions, because no other node of the class was measured.
+    pub own_history: usize,
     /// Compared with too few runs: at most SUSPECT.
     pub few_runs: usize,
     /// Measured in the session before the latest one, but not in the latest one.
@@ -22,7 +24,7 @@ pub struct Accounted {
     pub gone: usize,
     /// A result was wrong.
     pub wrong: usize,
-    /// No run of the node has a time.
+    /// No run of the node has a time, or no run of its latest session.
     pub unmeasured: usize,
     /// Number of runs of pmmpi that failed on these nodes; a run on several nodes counts once.
     #[serde(skip)]
@@ -41,6 +43,8 @@ pub enum Group {
     Odd,
     /// See [`Accounted::judged`].
     Judged,
+    /// See [`Accounted::own_history`].
+    OwnHistory,
     /// See [`Accounted::few_runs`].
     FewRuns,
     /// See [`Accounted::alone`].
@@ -60,25 +64,32 @@ impl Group {
             Presence::Gone | Presence::Moved => Self::Gone,
             // A node that differs within its class is judged like all others.
             Presence::Present if !node.odd.is_empty() && node.is_without_peers() => Self::Odd,
-            Presence::Present if node.verdict.is_none() => Self::Alone,
+            Presence::Present if node.verdict.is_none() && node.history.verdict.is_none() => Self::Alone,
             Presence::Present if node.runs < min_runs => Self::FewRuns,
+            Presence::Present if node.verdict.is_none() => Self::OwnHistory,
             Presence::Present => Self::Judged,
         }
     }
 }
 
 impl Accounted {
-    /// Groups the nodes. A node in several classes is in the group that comes first. `hosts` are all nodes of the input, and
-    /// `wrong` those with a wrong result.
+    /// Groups the nodes. A node in several classes is in the group that comes first. `hosts` are all nodes of the input,
+    /// `wrong` those with a wrong result, and `without_time` those whose latest runs have no time.
     pub fn of<'a>(
         reports: &[NodeReport],
         hosts: impl Iterator<Item = &'a str>,
         wrong: impl Iterator<Item = &'a str>,
+        without_time: &HashSet<&str>,
         min_runs: usize,
     ) -> Self {
         let mut groups: HashMap<&str, Group> = hosts.map(|host| (host, Group::Unmeasured)).collect();
         for report in reports {
-            let group = Group::of(report, min_runs);
+            let group = match Group::of(report, min_runs) {
+                Group::Missing | Group::Gone if without_time.contains(report.node.as_str()) => {
+                    Group::Unmeasured
+                }
+                group => group,
+            };
             groups.entry(&report.node).and_modify(|known| *known = group.min(*known)).or_insert(group);
         }
         wrong.for_each(|host| _ = groups.insert(host, Group::Wrong));
@@ -88,6 +99,7 @@ impl Accounted {
                 Group::Wrong => &mut all.wrong,
                 Group::Odd => &mut all.odd,
                 Group::Judged => &mut all.judged,
+                Group::OwnHistory => &mut all.own_history,
                 Group::FewRuns => &mut all.few_runs,
                 Group::Alone => &mut all.alone,
                 Group::Missing => &mut all.missing,
@@ -107,6 +119,7 @@ impl Accounted {
         self.judged
             + self.odd
             + self.alone
+            + self.own_history
             + self.few_runs
             + self.missing
             + self.gone

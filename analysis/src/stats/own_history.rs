@@ -85,10 +85,10 @@ pub struct OwnChange {
     pub verdict: OwnVerdict,
     /// The first session after the change; `None` if the verdict is SAME.
     pub since: Option<usize>,
-    /// The level before the change; of a creep, that of the first quarter of the sessions; the median of all earlier sessions
+    /// The level before the change; of a creep or several steps, that of the first quarter of the sessions; the median of all earlier sessions
     /// if the verdict is SAME.
     pub before: f64,
-    /// The level since the change; of a creep, that of the last quarter of the sessions; the latest session if the verdict is
+    /// The level since the change; of a creep or several steps, that of the last quarter of the sessions; the latest session if the verdict is
     /// SAME.
     pub now: f64,
     /// The change is at least this large, with a probability of 99 %; below 0 for a node that became faster. 0 if the
@@ -101,8 +101,11 @@ pub struct OwnChange {
     pub adjusted_p: f64,
     /// How it went; `None` if the verdict is SAME.
     pub course: Option<Course>,
-    /// Single sessions that were slower than the node's level.
+    /// Sessions that were slower than those before and after. If the verdict is SAME, the other values are those of the
+    /// other sessions.
     pub bad_sessions: Vec<usize>,
+    /// The median time of these sessions minus the level of the others (ln T); 0 without any.
+    pub bad_by: f64,
 }
 
 /// Compares each node of a class with its own earlier sessions. `nodes` has the sessions of each node in the order of
@@ -120,21 +123,57 @@ pub fn changes(
     settings: &OwnHistorySettings,
 ) -> Vec<Option<OwnChange>> {
     let compared: Vec<Option<Compared>> = nodes.iter().map(|node| Compared::of(node, between)).collect();
-    let tests = |direction: usize| -> Vec<f64> {
+    let adjusted = adjusted(&compared);
+    let of_node = |(at, compared): (usize, &Option<Compared>)| {
+        let p = adjusted.each_ref().map(|p| p[at]);
+        Some(compared.as_ref()?.change(nodes[at], between, p, settings))
+    };
+    let mut changes: Vec<Option<OwnChange>> = compared.iter().enumerate().map(of_node).collect();
+    bad_sessions::add_to(&mut changes, nodes, between, settings);
+    without_bad_sessions(&mut changes, nodes, compared, between);
+    changes
+}
+
+/// The p of both directions, adjusted for the number of nodes.
+fn adjusted(compared: &[Option<Compared>]) -> [Vec<f64>; 2] {
+    [SLOWER, FASTER].map(|direction| {
         let p = |node: &Option<Compared>| node.as_ref().map_or(f64::NAN, |node| node.p[direction]);
         benjamini_hochberg::adjusted(&compared.iter().map(p).collect::<Vec<_>>())
-    };
-    let adjusted: [Vec<f64>; 2] = [tests(SLOWER), tests(FASTER)];
-    let mut bad = bad_sessions::of(nodes, between, settings).into_iter().peekable();
-    let of_node = |(at, compared): (usize, &Option<Compared>)| {
-        let mut of_this = Vec::new();
-        while let Some((_, session)) = bad.next_if(|(node, _)| *node == at) {
-            of_this.push(session);
+    })
+}
+
+/// A node that was slow for some sessions, and is not any more, is the same again: no certain change may stand beside
+/// this verdict. So its values are those of its other sessions.
+fn without_bad_sessions(
+    changes: &mut [Option<OwnChange>],
+    nodes: &[&[SessionTime]],
+    mut compared: Vec<Option<Compared>>,
+    between: f64,
+) {
+    let mut again = Vec::new();
+    for (at, change) in changes.iter_mut().enumerate() {
+        let Some(change) = change else { continue };
+        if change.verdict != OwnVerdict::Same || change.bad_sessions.is_empty() {
+            continue;
         }
-        let p = [adjusted[SLOWER][at], adjusted[FASTER][at]];
-        Some(compared.as_ref()?.change(nodes[at], between, p, of_this, settings))
-    };
-    compared.iter().enumerate().map(of_node).collect()
+        let is_bad = |at: &usize| change.bad_sessions.binary_search(at).is_ok();
+        let others = (0..nodes[at].len()).filter(|at| !is_bad(at)).map(|session| nodes[at][session]);
+        let others: Vec<SessionTime> = others.collect();
+        let Some(of_others) = Compared::of(&others, between) else { continue };
+        change.before = level(&others[..others.len() - 1]);
+        change.score = of_others.score();
+        compared[at] = Some(of_others);
+        again.push(at);
+    }
+    if again.is_empty() {
+        return;
+    }
+    let adjusted = adjusted(&compared);
+    for at in again {
+        if let Some(change) = &mut changes[at] {
+            change.adjusted_p = adjusted[SLOWER][at].min(adjusted[FASTER][at]);
+        }
+    }
 }
 
 /// Indices of the two directions.
@@ -231,28 +270,32 @@ impl Compared {
         Some(Self { z, p: z.map(|z| (splits as f64 * normal::upper(z)).min(1.0)) })
     }
 
+    /// The largest z; below 0 if it is that of a faster node.
+    fn score(&self) -> f64 {
+        if self.z[SLOWER] >= self.z[FASTER] { self.z[SLOWER] } else { -self.z[FASTER] }
+    }
+
     fn change(
         &self,
         sessions: &[SessionTime],
         between: f64,
         adjusted: [f64; 2],
-        bad_sessions: Vec<usize>,
         settings: &OwnHistorySettings,
     ) -> OwnChange {
         let direction = if adjusted[SLOWER] <= adjusted[FASTER] { SLOWER } else { FASTER };
         let sign = [1.0, -1.0][direction];
         let last = sessions.len() - 1;
-        let score = if self.z[SLOWER] >= self.z[FASTER] { self.z[SLOWER] } else { -self.z[FASTER] };
         let mut change = OwnChange {
             verdict: OwnVerdict::Same,
             since: None,
             before: level(&sessions[..last]),
             now: sessions[last].time,
             at_least: 0.0,
-            score,
+            score: self.score(),
             adjusted_p: adjusted[direction],
             course: None,
-            bad_sessions,
+            bad_sessions: Vec::new(),
+            bad_by: 0.0,
         };
         if adjusted[direction] > settings.q {
             return change;
@@ -263,15 +306,15 @@ impl Compared {
         let exceeds = |session: &SessionTime| {
             sign * (session.time - before) - session.reach[direction] > settings.delta.ln_1p()
         };
-        // A single bad session before is no reason to say that the node is faster now.
-        let was_slower = |session: &&SessionTime| {
-            let slower = session.time - session.reach[SLOWER] - now;
-            session.runs as usize >= settings.min_runs && slower > settings.delta.ln_1p()
+        let was_bad = direction == FASTER && {
+            let was_slower = |session: &&SessionTime| {
+                let slower = session.time - session.reach[SLOWER] - now;
+                session.runs as usize >= settings.min_runs && slower > settings.delta.ln_1p()
+            };
+            was_only_bad(earlier, later, [before, now], was_slower)
         };
-        let was_bad_once =
-            direction == FASTER && 2 * earlier.iter().filter(was_slower).count() <= earlier.len();
         let is_small = sign * (now - before) <= settings.delta.ln_1p();
-        if is_small || !exceeds(&sessions[last]) || was_bad_once {
+        if is_small || !exceeds(&sessions[last]) || was_bad {
             return change;
         }
         let is_confirmed = sessions[last].runs as usize >= settings.min_runs
@@ -286,9 +329,8 @@ impl Compared {
         (change.since, change.before, change.now) = (Some(since), before, now);
         change.at_least = sign * proved.max(0.0);
         let course = course::of(sessions, since, [before, now]);
-        if course == Course::Creep {
+        if matches!(course, Course::Creep | Course::Steps) {
             // Two levels do not describe the node. The change is at least that of the two levels.
-            change.bad_sessions.clear();
             let ends = (sessions.len() / 4).max(1);
             (change.before, change.now) =
                 (level(&sessions[..ends]), level(&sessions[sessions.len() - ends..]));
@@ -296,6 +338,20 @@ impl Compared {
         change.course = Some(course);
         change
     }
+}
+
+/// True if a node that seems to be faster only had bad sessions: it was slower in a part of the earlier sessions only, or
+/// as fast in the first of them, or it has at least as many bad sessions since then.
+fn was_only_bad(
+    earlier: &[SessionTime],
+    later: &[SessionTime],
+    [before, now]: [f64; 2],
+    was_slower: impl Fn(&&SessionTime) -> bool,
+) -> bool {
+    let is_as_before = |session: &SessionTime| (session.time - before).abs() < (session.time - now).abs();
+    let slower = earlier.iter().filter(was_slower).count();
+    let bad_since = later.iter().filter(|session| is_as_before(session)).count();
+    2 * slower <= earlier.len() || slower <= bad_since || !earlier.first().is_some_and(is_as_before)
 }
 
 /// The levels of earlier and later sessions, and the standard deviation of the error of their difference (ln T).
@@ -438,6 +494,65 @@ mod tests {
         let node = found[3].as_ref().unwrap();
         assert_eq!((node.verdict, &node.bad_sessions[..]), (OwnVerdict::Same, &[5][..]));
         assert!(found.iter().flatten().filter(|node| !node.bad_sessions.is_empty()).count() == 1);
+    }
+
+    /// Letters are sessions of a node among 50: h healthy, s 6 % slower, t 12 % slower.
+    fn of_pattern(pattern: &str) -> OwnChange {
+        let by = |at: usize| match pattern.as_bytes()[at] {
+            b's' => 0.06,
+            b't' => 0.12,
+            _ => 0.0,
+        };
+        let found = found(&nodes(50, pattern.len(), |node, at| if node == 3 { by(at) } else { 0.0 }));
+        let others = found.iter().flatten().filter(|node| node.verdict != OwnVerdict::Same);
+        assert!(others.count() <= 1, "{pattern}");
+        found[3].clone().unwrap()
+    }
+
+    /// What is over is no change of the node: its values are those of its other sessions.
+    #[test]
+    fn a_node_that_is_as_before_again_is_the_same() {
+        for pattern in
+            ["hhhssssh", "hsssh", "hhssh", "shhshhshhh", "shhhshhhsh", "hssssssssh", "shshhh", "hhhhssss"]
+        {
+            let node = of_pattern(&format!("{pattern}hh"));
+            let bad: Vec<usize> = pattern.match_indices('s').map(|(at, _)| at).collect();
+            assert_eq!((node.verdict, &node.bad_sessions), (OwnVerdict::Same, &bad), "{pattern}: {node:?}");
+            assert!((node.now - node.before).abs() < 0.01 && node.adjusted_p > 0.01, "{pattern}: {node:?}");
+            assert!(node.score.abs() < 5.0 && (node.bad_by - 0.06).abs() < 0.01, "{pattern}: {node:?}");
+        }
+    }
+
+    #[test]
+    fn how_it_changed_is_told() {
+        for (pattern, verdict, course) in [
+            ("shhhhhhhhh", OwnVerdict::Faster, Course::First),
+            ("sssh", OwnVerdict::Faster, Course::Latest),
+            ("ssssshhh", OwnVerdict::Faster, Course::Step),
+            ("shh", OwnVerdict::Faster, Course::Step),
+            ("hhhsssttt", OwnVerdict::Slowed, Course::Steps),
+            ("hhhhhsssss", OwnVerdict::Slowed, Course::Step),
+        ] {
+            let node = of_pattern(pattern);
+            assert_eq!((node.verdict, node.course), (verdict, Some(course)), "{pattern}: {node:?}");
+            assert!(node.bad_sessions.is_empty(), "{pattern}: {node:?}");
+        }
+        // Flat first, then slower from session to session.
+        let late = found(&nodes(
+            50,
+            30,
+            |node, at| if node == 3 { 0.003 * at.saturating_sub(19) as f64 } else { 0.0 },
+        ));
+        let late = late[3].as_ref().unwrap();
+        assert_eq!((late.verdict, late.course), (OwnVerdict::Slowed, Some(Course::Creep)), "{late:?}");
+    }
+
+    /// A change for the worse does not hide a bad time before it.
+    #[test]
+    fn bad_sessions_are_told_beside_a_change() {
+        let node = of_pattern("hhsshhhhtttt");
+        assert_eq!((node.verdict, node.since), (OwnVerdict::Slowed, Some(8)), "{node:?}");
+        assert_eq!(node.bad_sessions, [2, 3], "{node:?}");
     }
 
     #[test]

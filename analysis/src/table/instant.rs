@@ -1,6 +1,13 @@
 //! Points in time in the form of RFC 3339.
 
+use super::UNDATED;
 use pmmpi::record::civil_from_days;
+
+/// YYYY-MM-DD (UTC); `None` for an unknown time.
+pub(crate) fn date(unix_ns: i64) -> Option<String> {
+    let [date, _] = utc(unix_ns);
+    (unix_ns != UNDATED).then_some(date)
+}
 
 /// Nanoseconds since 1970-01-01T00:00:00Z of a text like `2026-11-21T20:35:00.25+01:00`. A space may replace `T`, and
 /// small letters are allowed for `T` and `Z` (RFC 3339, 5.6). `None` if the text is not such a time, or before 1678

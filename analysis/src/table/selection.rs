@@ -244,7 +244,7 @@ impl Selection {
         let kept = self.rows(table, is_selected, chosen, archived, &mut left_out);
         self.apply_to_failed(table, is_selected, chosen, archived);
         let nodes: Vec<bool> = table.nodes.iter().map(|name| self.has_node(name)).collect();
-        table.rejected_nodes.retain(|node| nodes[*node as usize]);
+        table.rejected_nodes.retain(|[node, _]| nodes[*node as usize]);
         let sessions = &table.sessions;
         let session = |number: u32| sessions.get(number).unwrap_or_default();
         let is_of_session = |number: u32| {

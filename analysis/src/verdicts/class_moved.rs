@@ -2,8 +2,8 @@
 
 use super::history::{History, SessionMedian};
 use super::judged_session::Sessions;
+use super::measured_again;
 use super::node_report::{ClassMoved, ClassReport};
-use super::own_history::date;
 use crate::stats::own_history::{self, OwnHistorySettings, OwnVerdict, SessionTime};
 use crate::stats::{median, within_nodes};
 
@@ -34,6 +34,7 @@ pub(super) fn report(
         nodes: histories.len(),
         nodes_in_latest_session: latest,
         judged_by_latest_session: histories.iter().filter(is_judged_there).count(),
+        measured_again: measured_again::of(sessions, histories),
         moved: moved(sessions, settings, histories, effects, centres),
     }
 }
@@ -112,15 +113,16 @@ fn moved(
     // The nodes themselves must agree: new nodes in place of others also change a level.
     let [low, high] = [changes[low], changes[high]];
     let is_moved = low * high > 0.0 && middle.abs() > settings.delta.ln_1p();
-    let row = |session: usize| sessions.nodes[session][0][0] as usize;
+    let row = |session: usize| sessions.nodes[session][0][0];
+    let name = |session: usize| sessions.table.session_name(row(session) as usize).map(str::to_owned);
     is_moved.then(|| ClassMoved {
         change: middle.exp_m1(),
         ci: [low.exp_m1(), high.exp_m1()],
         nodes: changes.len(),
-        since: sessions.table.session_name(row(step.first)).map(str::to_owned),
-        until: sessions.table.session_name(row(step.before)).map(str::to_owned),
-        until_date: date(sessions.table.started_unix_ns[row(step.before)]),
-        since_date: date(sessions.table.started_unix_ns[row(step.first)]),
+        since: name(step.first),
+        until: name(step.before),
+        until_date: sessions.date(row(step.before)),
+        since_date: sessions.date(row(step.first)),
     })
 }
 

@@ -9,7 +9,7 @@ use crate::stats::resolution::{self, Units};
 use crate::stats::time_order::{self, Dependence};
 use crate::stats::verdict_rule::{self, MeasuredNode, NodeJudgement, Verdict};
 use crate::stats::{runs, within_nodes};
-use crate::table::{RunTable, SharedNames, UNDATED};
+use crate::table::{RunTable, SharedNames, UNDATED, instant};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -21,9 +21,16 @@ pub(super) struct Sessions<'a> {
     pub nodes: &'a [&'a [&'a [u32]]],
     /// The latest one, with its number: most nodes are judged by it.
     pub latest: Option<(usize, Arc<JudgedSession<'a>>)>,
+    /// See [`crate::table::Order::sessions_are_dated`].
+    pub are_dated: bool,
 }
 
 impl<'a> Sessions<'a> {
+    /// The date of a row; `None` if sessions are in the order of their names, which dates may contradict.
+    pub fn date(&self, row: u32) -> Option<String> {
+        instant::date(self.table.started_unix_ns[row as usize]).filter(|_| self.are_dated)
+    }
+
     /// A session that judges nodes.
     pub fn judging(&self, number: usize) -> Option<Arc<JudgedSession<'a>>> {
         match &self.latest {

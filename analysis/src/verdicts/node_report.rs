@@ -148,9 +148,9 @@ pub struct AmongPeers {
     pub is_member: bool,
 }
 
-/// Whether the latest session has a node, in any class of the same work. Small sessions, as those of suspects, do not
-/// count.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+/// Whether the latest session has a node, in any class of the same work, or of works that are measured together with it.
+/// Small sessions, as those of suspects, do not count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Presence {
     /// It does, or no later session has most of the nodes.
@@ -271,7 +271,8 @@ pub struct EventsReport {
     pub until_date: Option<String>,
     /// The date of the first session after the change (UTC).
     pub since_date: Option<String>,
-    /// LATEST (only the latest session shows the change), STEP, UNSTEADY or CREEP.
+    /// LATEST (only the latest session shows the change), STEP, FIRST (only the first session was slower), STEPS, UNSTEADY
+    /// or CREEP.
     #[serde(serialize_with = "by_course")]
     pub course: Option<Course>,
     /// How much the level of the class changed meanwhile: 0.05 is 5 % slower. The node's times are relative to it. `None`
@@ -279,8 +280,12 @@ pub struct EventsReport {
     pub class_change: Option<f64>,
     /// What the last maintenance changed. `None` if there was none.
     pub maintenance: Option<MaintenanceReport>,
-    /// Single sessions in which the node was slower than before and after.
+    /// Sessions in which the node was slower than before and after.
     pub bad_sessions: Vec<String>,
+    /// The first and the last of each group of bad sessions in immediate succession.
+    pub bad_periods: Vec<[String; 2]>,
+    /// How much slower the node was in these sessions (median): 0.05 is 5 % slower. `None` without any.
+    pub bad_slowdown: Option<f64>,
 }
 
 impl EventsReport {
@@ -326,8 +331,31 @@ pub struct ClassReport {
     pub nodes_in_latest_session: usize,
     /// Number of these nodes that it judges: none if they are too few for a comparison.
     pub judged_by_latest_session: usize,
+    /// Nodes of the latest session if it has too few of them to be compared with earlier sessions, the slowest first.
+    pub measured_again: Vec<MeasuredAgain>,
     /// Whether the whole class became slower or faster. `None` if not, or if fewer than 5 nodes show it.
     pub moved: Option<ClassMoved>,
+}
+
+/// A node of a session that is not compared with earlier sessions: in seconds, the node cannot be told from the session.
+#[derive(Debug, Serialize)]
+pub struct MeasuredAgain {
+    /// Host name.
+    pub node: String,
+    /// The session.
+    pub session: Option<String>,
+    /// The median there (s).
+    #[serde(rename = "median_s")]
+    pub seconds: f64,
+    /// Number of its runs.
+    pub runs: usize,
+    /// The node's latest session that is compared with others.
+    pub session_before: Option<String>,
+    /// The median there (s).
+    #[serde(rename = "before_s")]
+    pub seconds_before: f64,
+    /// median_s / before_s - 1: 0.05 is 5 % slower.
+    pub change: f64,
 }
 
 /// The change of a whole class.

@@ -5,7 +5,6 @@ use super::judged_session::Sessions;
 use super::node_report::{EventsReport, HistoryReport, MaintenanceReport, NodeReport};
 use crate::stats::own_history::{self, OwnChange, OwnHistorySettings, SessionTime};
 use crate::stats::{normal, within_nodes};
-use crate::table::{RunTable, UNDATED, instant};
 use pmmpi::text::count;
 use std::borrow::Cow;
 
@@ -75,10 +74,9 @@ pub(super) fn reports(
     let report = |(at, change): (usize, Option<OwnChange>)| {
         let history = &histories[at];
         let changed_again = change.as_ref().and_then(|change| change.since);
-        let maintenance =
-            maintained(judging.table, history, &times[at], changed_again, effects, between, settings);
+        let maintenance = maintained(judging, history, &times[at], changed_again, effects, between, settings);
         match change {
-            Some(change) => changed(judging.table, history, effects, is_relative, (change, maintenance)),
+            Some(change) => changed(judging, history, effects, is_relative, (change, maintenance)),
             None => without(history, maintenance),
         }
     };
@@ -96,7 +94,7 @@ fn since_restart<'a>(histories: &[History], times: &'a [Vec<SessionTime>]) -> Ve
 /// What the last maintenance of a node changed. `changed_again` is the number of sessions since then, without those after
 /// another change.
 fn maintained(
-    table: &RunTable,
+    judging: &Sessions,
     history: &History,
     times: &[SessionTime],
     changed_again: Option<usize>,
@@ -114,11 +112,11 @@ fn maintained(
     let changed = changed.filter(|change| change.since.is_some());
     let latest = effects[history.medians.last()?.session as usize];
     let seconds = |time: f64| (time + latest).exp();
-    let session = |at: usize| table.session_name(history.medians[at].row as usize).map(str::to_owned);
+    let session = |at: usize| judging.table.session_name(history.medians[at].row as usize).map(str::to_owned);
     let least = (now - before).abs() - normal::quantile(0.99) * error;
     Some(MaintenanceReport {
         since: session(since),
-        date: date(table.started_unix_ns[history.medians[since].row as usize]),
+        date: judging.date(history.medians[since].row),
         before_s: seconds(before),
         now_s: seconds(now),
         change: (now - before).exp_m1(),
@@ -128,7 +126,7 @@ fn maintained(
 }
 
 fn changed(
-    table: &RunTable,
+    judging: &Sessions,
     history: &History,
     effects: &[f64],
     is_relative: bool,
@@ -138,10 +136,10 @@ fn changed(
     let last = medians[medians.len() - 1];
     // All times as they would be in the latest session.
     let seconds = |time: f64| (time + effects[last.session as usize]).exp();
-    let session = |at: usize| table.session_name(medians[at].row as usize).map(str::to_owned);
+    let session = |at: usize| judging.table.session_name(medians[at].row as usize).map(str::to_owned);
     let until = change.since.map(|since| since - 1);
-    let until_date = until.and_then(|at| date(table.started_unix_ns[medians[at].row as usize]));
-    let since_date = change.since.and_then(|at| date(table.started_unix_ns[medians[at].row as usize]));
+    let until_date = until.and_then(|at| judging.date(medians[at].row));
+    let since_date = change.since.and_then(|at| judging.date(medians[at].row));
     let reason = match change.since {
         None => Some("no change is certain"),
         Some(_) if until_date.is_none() => Some("the start of the runs is not known, so there is no date"),
@@ -172,11 +170,20 @@ fn changed(
                 (level(later) - level(earlier)).exp_m1()
             }),
             maintenance,
+            bad_periods: successive(&change.bad_sessions)
+                .filter_map(|[first, last]| Some([session(first)?, session(last)?]))
+                .collect(),
+            bad_slowdown: (!change.bad_sessions.is_empty()).then(|| change.bad_by.exp_m1()),
             bad_sessions: change.bad_sessions.into_iter().filter_map(session).collect(),
         }
         .shared(),
     };
     OwnHistory { score: Some(change.score), history, null_reasons }
+}
+
+/// The first and the last of each group of successive numbers.
+fn successive(numbers: &[usize]) -> impl Iterator<Item = [usize; 2]> {
+    numbers.chunk_by(|a, b| a + 1 == *b).map(|group| [group[0], group[group.len() - 1]])
 }
 
 fn without(history: &History, maintenance: Option<MaintenanceReport>) -> OwnHistory {
@@ -202,10 +209,4 @@ fn without(history: &History, maintenance: Option<MaintenanceReport>) -> OwnHist
         },
         null_reasons: ["history", "history_score"].map(|key| (key, reason.clone())).into(),
     }
-}
-
-/// YYYY-MM-DD (UTC).
-pub(super) fn date(unix_ns: i64) -> Option<String> {
-    let [date, _] = instant::utc(unix_ns);
-    (unix_ns != UNDATED).then_some(date)
 }

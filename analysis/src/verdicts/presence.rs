@@ -41,8 +41,11 @@ pub(super) fn add_to(reports: &mut [NodeReport], table: &RunTable, order: &Order
             }
         }
     }
+    let counts: BTreeMap<Work, Vec<(u32, bool)>> =
+        works.iter().map(|(work, sessions)| (*work, sessions.counts())).collect();
+    let together = Together::of(&works, &counts);
     let presence_after: BTreeMap<Work, Vec<(u32, Presence)>> =
-        works.iter().map(|(work, sessions)| (*work, sessions.presence_after())).collect();
+        counts.iter().map(|(work, counts)| (*work, presence_after(counts))).collect();
     for report in reports {
         let numbers = table.nodes.find(&report.node).zip(table.class_number(&report.class));
         let Some((node, class)) = numbers else { continue };
@@ -53,7 +56,7 @@ pub(super) fn add_to(reports: &mut [NodeReport], table: &RunTable, order: &Order
         let after =
             presence_after[work].iter().rfind(|(last, _)| last <= rank).map(|(_, presence)| *presence);
         report.presence = match *in_class == class {
-            true => after.unwrap_or_default(),
+            true => after.unwrap_or_default().max(together.presence(work, node)),
             false => Presence::Moved,
         };
     }
@@ -64,9 +67,74 @@ fn work(table: &RunTable, class: u32) -> Work<'_> {
     parts.or_else(|| table.classes.get(class)).unwrap_or_default()
 }
 
+/// Works that are measured together: if the latest sessions have the others of them, and not this one, its nodes are missing,
+/// unless they did another work there.
+struct Together<'a> {
+    /// For each work, the sessions that should have it after its latest one.
+    later: BTreeMap<Work<'a>, Vec<u32>>,
+    /// The latest session of each node in any work.
+    latest: HashMap<u32, u32>,
+}
+
+impl<'a> Together<'a> {
+    /// `counts` has [`Sessions::counts`] of each work.
+    fn of(works: &BTreeMap<Work<'a>, Sessions>, counts: &BTreeMap<Work<'a>, Vec<(u32, bool)>>) -> Self {
+        let mut all = Self { later: BTreeMap::new(), latest: HashMap::new() };
+        if works.len() < 2 {
+            return all;
+        }
+        for (node, (rank, _)) in works.values().flat_map(|sessions| &sessions.latest) {
+            let latest = all.latest.entry(*node).or_default();
+            *latest = (*latest).max(*rank);
+        }
+        let newest = works.values().filter_map(Sessions::last).max();
+        for (work, sessions) in works.iter().filter(|(_, sessions)| sessions.last() < newest) {
+            let Some(last) = sessions.last() else { continue };
+            let others = works.iter().filter(|(other, others)| *other != work && sessions.goes_with(others));
+            let mut later: Vec<u32> = others
+                .flat_map(|(other, _)| &counts[other])
+                .filter(|(rank, counts)| *counts && *rank > last)
+                .map(|(rank, _)| *rank)
+                .collect();
+            later.sort_unstable();
+            later.dedup();
+            all.later.insert(work, later);
+        }
+        all
+    }
+
+    fn presence(&self, work: Work, node: u32) -> Presence {
+        let (Some(later), Some(latest)) = (self.later.get(work), self.latest.get(&node)) else {
+            return Presence::Present;
+        };
+        Presence::after(later.iter().filter(|rank| *rank > latest).count())
+    }
+}
+
+impl Presence {
+    /// The presence of a node that was last measured so many sessions ago.
+    fn after(later: usize) -> Self {
+        match later {
+            0 => Self::Present,
+            1 => Self::Missing,
+            _ => Self::Gone,
+        }
+    }
+}
+
 impl Sessions {
-    /// For each session, in the order of time, the presence of a node that was last measured in it.
-    fn presence_after(&self) -> Vec<(u32, Presence)> {
+    fn last(&self) -> Option<u32> {
+        self.nodes.last_key_value().map(|(rank, _)| *rank)
+    }
+
+    /// True if most of these sessions, of the latest ones, also have the other work.
+    fn goes_with(&self, other: &Self) -> bool {
+        let latest = || self.nodes.keys().rev().take(SHORTLY);
+        2 * latest().filter(|rank| other.nodes.contains_key(rank)).count() > latest().count()
+    }
+
+    /// Each session, in the order of time, and whether it counts.
+    fn counts(&self) -> Vec<(u32, bool)> {
         let different = |nodes: &Vec<u32>| {
             let mut nodes = nodes.clone();
             nodes.sort_unstable();
@@ -77,20 +145,21 @@ impl Sessions {
             self.nodes.iter().map(|(rank, nodes)| (*rank, different(nodes))).collect();
         let counts = |at: usize| {
             let shortly = &sizes[at.saturating_sub(SHORTLY)..=at];
-            LEAST_PART * sizes[at].1 > shortly.iter().map(|(_, nodes)| *nodes).max().unwrap_or_default()
+            let most = shortly.iter().map(|(_, nodes)| *nodes).max().unwrap_or_default();
+            (sizes[at].0, LEAST_PART * sizes[at].1 > most)
         };
-        let mut later = 0;
-        let mut found: Vec<(u32, Presence)> = Vec::with_capacity(sizes.len());
-        for at in (0..sizes.len()).rev() {
-            let presence = match later {
-                0 => Presence::Present,
-                1 => Presence::Missing,
-                _ => Presence::Gone,
-            };
-            found.push((sizes[at].0, presence));
-            later += usize::from(counts(at));
-        }
-        found.reverse();
-        found
+        (0..sizes.len()).map(counts).collect()
     }
+}
+
+/// For each session, in the order of time, the presence of a node that was last measured in it.
+fn presence_after(sessions: &[(u32, bool)]) -> Vec<(u32, Presence)> {
+    let mut later = 0;
+    let mut found: Vec<(u32, Presence)> = Vec::with_capacity(sessions.len());
+    for (rank, counts) in sessions.iter().rev() {
+        found.push((*rank, Presence::after(later)));
+        later += usize::from(*counts);
+    }
+    found.reverse();
+    found
 }

@@ -6,10 +6,9 @@ use super::ClassRows;
 use super::node_report::{ChangedFact, NodeReport, Reconfigured};
 use super::odd_facts::{self, KnownFacts};
 use super::odd_nodes::{differences, is_each_work_one_class};
-use super::own_history::date;
 use crate::stats::{median, within_nodes};
 use crate::table::node_class::Key;
-use crate::table::{Order, RunTable};
+use crate::table::{Order, RunTable, instant};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// Older changes are no news: number of sessions of the same work.
@@ -83,7 +82,7 @@ pub(super) fn of(
         }
     }
     let mut all: Vec<Reconfigured> =
-        changes.into_values().filter_map(|nodes| report(table, &nodes)).collect();
+        changes.into_values().filter_map(|nodes| report((table, order), &nodes)).collect();
     all.sort_by(|a, b| (b.nodes.len(), &a.nodes).cmp(&(a.nodes.len(), &b.nodes)));
     all
 }
@@ -136,9 +135,10 @@ fn class_differences(table: &RunTable, classes: [u32; 2]) -> Vec<(&Key, Option<&
     a.zip(b).map(|(a, b)| differences(a, b)).unwrap_or_default()
 }
 
-fn report(table: &RunTable, nodes: &[(&str, Change)]) -> Option<Reconfigured> {
+fn report((table, order): (&RunTable, &Order), nodes: &[(&str, Change)]) -> Option<Reconfigured> {
     let Change { classes, rows: [until, since], facts: others, .. } = &nodes.first()?.1;
     let [until, since] = [*until, *since];
+    let date = |row: usize| instant::date(table.started_unix_ns[row]).filter(|_| order.sessions_are_dated);
     let other = |(key, before, after): &FactChanged| ChangedFact {
         key: (*key).to_owned(),
         before: Some((*before).to_owned()),
@@ -168,7 +168,7 @@ fn report(table: &RunTable, nodes: &[(&str, Change)]) -> Option<Reconfigured> {
         ci,
         since: table.session_name(since).map(str::to_owned),
         until: table.session_name(until).map(str::to_owned),
-        until_date: date(table.started_unix_ns[until]),
-        since_date: date(table.started_unix_ns[since]),
+        until_date: date(until),
+        since_date: date(since),
     })
 }

@@ -40,8 +40,9 @@ pub(super) fn few_anchors(
     let why = match is_coarse {
         true => "the times are too coarse for a comparison with earlier sessions".to_owned(),
         false => format!(
-            "{} OK in an earlier session, but a comparison needs {MIN_ANCHORS} such nodes",
-            were(*anchors)
+            "and {} that {} OK before; a comparison needs {MIN_ANCHORS} such nodes",
+            count(*anchors, "node"),
+            if *anchors == 1 { "was" } else { "were" },
         ),
     };
     let and = match others.len() {
@@ -49,10 +50,9 @@ pub(super) fn few_anchors(
         more => format!("; {} could not compare suspects either", count(more, "earlier session")),
     };
     let message = format!(
-        "{}: {suspects} of {} are suspects, and {why}; the suspects keep their earlier verdicts{and} \
-         ({class})",
+        "{} has {}, {why}; suspects keep their earlier verdicts{and} ({class})",
         session_name(table, sessions[*session]),
-        count(sessions[*session].len(), "node"),
+        count(*suspects, "suspect"),
     );
     Some(Warning::new(WarningCode::FewAnchors, message))
 }

@@ -310,7 +310,7 @@ impl Building {
         let at = self.results.table.len();
         if !(row.elapsed_s.is_finite() && row.elapsed_s > 0.0) {
             let reason = format!("elapsed_s: {} is not a time above zero", row.elapsed_s);
-            self.results.table.rejected_nodes.insert(row.node);
+            self.results.table.rejected_nodes.insert([row.node, row.session]);
             if self.for_archive && row.median_of.runs == 0 {
                 self.without_time(row, NoTime::Invalid, reason.clone());
             }

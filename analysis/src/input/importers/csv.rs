@@ -283,7 +283,7 @@ impl Columns {
         }
     }
 
-    /// Rejects a row of which the node is known. An archive keeps what else is valid in it.
+    /// Rejects a row of which the node is known. A report keeps its session, an archive all that is valid in it.
     fn reject(
         &mut self,
         line: u64,
@@ -294,7 +294,7 @@ impl Columns {
         reason: String,
     ) {
         let of_node = ResultRow { line, node, ..ResultRow::default() };
-        if !building.is_for_archive() || fields.len() != self.count {
+        if fields.len() != self.count {
             return building.reject_row(&of_node, reason);
         }
         let or_place = |at: Option<usize>, place: &Option<String>| match at {
@@ -304,6 +304,9 @@ impl Columns {
         let (run, session) = (or_place(self.run, &place.run), or_place(self.session, &place.session));
         let started_unix_ns = self.started.and_then(|at| instant::unix_ns(fields.get(at)));
         let row = ResultRow { run: &run, session: &session, started_unix_ns, ..of_node };
+        if !building.is_for_archive() {
+            return building.reject_row(&row, reason);
+        }
         match self.class.of(fields, building) {
             Ok(class) => {
                 let of_class = ResultRow { class: &class.name, parts: Some(&class.parts), ..row };

@@ -7,6 +7,9 @@ use std::collections::HashSet;
 /// A column with more values names single runs or moments, and no kinds of work or nodes.
 const MOST_VALUES: usize = 64;
 
+/// Columns that say what a node or its work is, even if their values are numbers.
+const FACTS: [&str; 7] = ["cpu", "microcode", "memory", "kernel", "command", "ranks", "threads"];
+
 /// The values of such a column, in all files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TextValues {
@@ -46,11 +49,14 @@ pub(crate) struct UnusedColumn {
     found: TextValues,
     last: Vec<u8>,
     has_numbers: bool,
+    /// The name is that of a fact: its numbers are no counter.
+    is_fact: bool,
 }
 
 impl UnusedColumn {
     pub fn new(at: usize, name: String) -> Self {
-        Self { at, name, found: TextValues::default(), last: Vec::new(), has_numbers: false }
+        let is_fact = FACTS.iter().any(|fact| name.eq_ignore_ascii_case(fact));
+        Self { at, name, found: TextValues::default(), last: Vec::new(), has_numbers: false, is_fact }
     }
 
     /// Adds the field of one row; `is_number` tells whether a field is a number. One number makes the column a counter.
@@ -63,7 +69,7 @@ impl UnusedColumn {
         if field == self.last && self.found.rows > 1 {
             return;
         }
-        if self.found.values.is_empty() && is_number(field) {
+        if self.found.values.is_empty() && !self.is_fact && is_number(field) {
             self.has_numbers = true;
             return;
         }
@@ -85,7 +91,11 @@ mod tests {
     use super::{TextValues, UnusedColumn};
 
     fn of(fields: &[&str]) -> Option<TextValues> {
-        let mut column = UnusedColumn::new(0, "blas".to_owned());
+        of_column("blas", fields)
+    }
+
+    fn of_column(name: &str, fields: &[&str]) -> Option<TextValues> {
+        let mut column = UnusedColumn::new(0, name.to_owned());
         let is_number = |field: &[u8]| str::from_utf8(field).is_ok_and(|text| text.parse::<f64>().is_ok());
         fields.iter().for_each(|field| column.add(field.as_bytes(), is_number));
         column.values()
@@ -100,7 +110,9 @@ mod tests {
         );
         assert_eq!(kinds(&["mkl", "mkl"]), None); // all are of one kind
         assert_eq!(kinds(&["a", "b", "c"]), None); // a name of each run
-        assert_eq!(kinds(&["1", "2", "1", "2"]), None);
+        assert_eq!(kinds(&["1", "2", "1", "2"]), None); // a counter
+        let memory = of_column("Memory", &["128", "96", "128", "96"]).and_then(|values| values.of_kinds());
+        assert_eq!(memory, Some(vec!["128".to_owned(), "96".to_owned()]));
         let many: Vec<String> = (0..200).map(|at| format!("k{}", at % 100)).collect();
         assert_eq!(kinds(&many.iter().map(String::as_str).collect::<Vec<_>>()), None);
     }

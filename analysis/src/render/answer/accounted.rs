@@ -1,12 +1,12 @@
 //! Sentences about nodes that are not judged like others: no node is lost without a word.
 
 use super::NAMED;
-use super::own_history::in_class;
+use super::own_history::{NOTABLE, in_class};
 use crate::render::cells::{class_numbers, shortened};
 use crate::report::accounted::{Accounted, Group};
 use crate::report::{Report, WrongNode};
 use crate::stats::verdict_rule::Verdict;
-use crate::verdicts::node_report::{ClassReport, MemberReport, NodeReport, OddFact, Presence};
+use crate::verdicts::node_report::{ClassReport, MeasuredAgain, MemberReport, NodeReport, OddFact, Presence};
 use crate::warning_codes::percent;
 use hashbrown::HashMap;
 use pmmpi::text::count;
@@ -23,6 +23,7 @@ pub fn of(accounted: &Accounted) -> Option<String> {
             Group::Wrong => "with wrong results",
             Group::Odd => "odd",
             Group::Judged => return None,
+            Group::OwnHistory => "compared only with its own earlier sessions",
             Group::FewRuns => "with too few runs",
             Group::Alone => "alone in a class (not judged)",
             Group::Missing => "not in the latest session",
@@ -62,10 +63,25 @@ pub fn small_sessions(report: &Report) -> Vec<String> {
                 }
                 _ => "which it judges; earlier sessions judge the others".to_owned(),
             };
-            format!("the latest session has {latest} of the {all} nodes of class {number}, {by}")
+            let again = in_seconds(&class.measured_again).unwrap_or_default();
+            format!("the latest session has {latest} of the {all} nodes of class {number}, {by}{again}")
         })
     };
     report.classes.iter().filter_map(of).take(NAMED).collect()
+}
+
+/// What the seconds show where the latest session is not compared with earlier ones, for example "; HISTORY ends before it:
+/// in seconds, n003 is 8.1 % slower in s5 than in s4".
+fn in_seconds(nodes: &[MeasuredAgain]) -> Option<String> {
+    let session = |name: &Option<String>| name.as_deref().map_or_else(|| "it".to_owned(), shortened);
+    let of = |node: &MeasuredAgain| {
+        let how = if node.change < 0.0 { "faster" } else { "slower" };
+        let (now, before) = (session(&node.session), session(&node.session_before));
+        let by = percent(node.change.abs());
+        format!("{} is {by} {how} in {now} than in {before}", shortened(&node.node))
+    };
+    let named: Vec<String> = nodes.iter().map(of).collect();
+    (!nodes.is_empty()).then(|| format!("; HISTORY ends before it: in seconds, {}", named.join(", ")))
 }
 
 /// How many runs of pmmpi failed, and where. Nothing if none did.
@@ -82,6 +98,12 @@ pub fn failed(report: &Report) -> Option<String> {
 
 /// One sentence per node and session with wrong results, for the first ones.
 pub fn wrong(report: &Report) -> Vec<String> {
+    let wrong = report.nodes.iter().filter(|node| node.verdict == Some(Verdict::Wrong));
+    let slow = |node: &NodeReport| {
+        let is_certain = node.slower_by_at_least.is_some_and(|least| least > 0.0);
+        node.slowdown.filter(|by| is_certain && *by > NOTABLE)
+    };
+    let slow: HashMap<&str, f64> = wrong.filter_map(|node| Some((node.node.as_str(), slow(node)?))).collect();
     let of = |wrong: &WrongNode| {
         let results = count(usize::try_from(wrong.results).unwrap_or(usize::MAX), "wrong result");
         let when = match (wrong.is_latest, &wrong.session) {
@@ -89,7 +111,15 @@ pub fn wrong(report: &Report) -> Vec<String> {
             (false, Some(session)) => format!(" in the earlier session {}", shortened(session)),
             (false, None) => " in an earlier session".to_owned(),
         };
-        format!("{} computed {results}{when}: {}", shortened(&wrong.node), shortened(&wrong.first))
+        let first = if wrong.results == 1 { "" } else { "the first: " };
+        let slow = slow.get(wrong.node.as_str()).filter(|_| wrong.is_latest);
+        let slow = slow.map(|by| format!("; it is also {} slower than its class", percent(*by)));
+        format!(
+            "{} computed {results}{when}: {first}{}{}",
+            shortened(&wrong.node),
+            shortened(&wrong.first),
+            slow.unwrap_or_default()
+        )
     };
     let mut all: Vec<String> = report.wrong.iter().take(NAMED).map(of).collect();
     let more = report.wrong.len().saturating_sub(NAMED);

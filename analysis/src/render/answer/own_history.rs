@@ -5,15 +5,16 @@ use crate::render::cells::{class_numbers, shortened};
 use crate::report::Report;
 use crate::stats::median;
 use crate::stats::own_history::{Course, OwnVerdict};
-use crate::verdicts::node_report::{ClassReport, MaintenanceReport, NodeReport};
+use crate::verdicts::node_report::{ClassReport, DriftReport, MaintenanceReport, NodeReport};
 use crate::warning_codes::percent;
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use pmmpi::text::count;
 use std::cell::LazyCell;
 
 /// A smaller change is no matter for a sentence.
-const NOTABLE: f64 = 0.01;
+pub(super) const NOTABLE: f64 = 0.01;
 
+const HIDDEN_CLASS: &str = "; --node hides the rest of its class, so the work may have changed instead";
 const NODE_OR_WORK: &str = "; its class has too few nodes to tell whether the node or the work changed";
 const NODE_OR_WORK_OF_SOME: &str =
     "; some classes have too few nodes to tell whether the nodes or the work changed";
@@ -69,8 +70,8 @@ fn not_repaired(node: &NodeReport) -> Option<(f64, &str, Option<&str>)> {
     Some((maintenance.change_before, &node.node, maintenance.since.as_deref()))
 }
 
-/// Nodes whose maintenance was in vain, for example "the maintenance of n007 (before s5) did not make it faster: it had
-/// become 6.4 % slower".
+/// Nodes whose maintenance was in vain, for example "n007 had become 6.4 % slower; its maintenance (before s5) did not
+/// change this".
 fn maintained_in_vain(report: &Report) -> Vec<String> {
     let mut nodes: Vec<_> = current(report).filter_map(not_repaired).collect();
     nodes.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
@@ -82,14 +83,12 @@ fn maintained_in_vain(report: &Report) -> Vec<String> {
     let of = |(change, node, since): &(f64, &str, Option<&str>)| {
         let (since, change) = (or_unnamed(*since), percent(*change));
         let node = shortened(node);
-        format!(
-            "the maintenance of {node} (before {since}) did not make it faster: it had become {change} slower"
-        )
+        format!("{node} had become {change} slower; its maintenance (before {since}) did not change this")
     };
     nodes.iter().map(of).collect()
 }
 
-/// What maintenance changed, for example "its maintenance (before s4) made n007 7.6 % faster".
+/// What changed with maintenance, for example "after its maintenance (before s4) n007 is 7.6 % faster".
 fn maintained(report: &Report) -> Vec<String> {
     let mut nodes: Vec<_> = current(report).filter_map(certainly_changed).collect();
     nodes.sort_by(|a, b| b.0.abs().total_cmp(&a.0.abs()).then_with(|| a.1.cmp(b.1)));
@@ -97,7 +96,7 @@ fn maintained(report: &Report) -> Vec<String> {
     let of = |(change, node, since): &(f64, &str, Option<&str>)| {
         let (how, since) = (how(*change), or_unnamed(*since));
         let by = percent(change.abs());
-        format!("its maintenance (before {since}) made {} {by} {how}", shortened(node))
+        format!("after its maintenance (before {since}) {} is {by} {how}", shortened(node))
     };
     if nodes.len() <= NAMED {
         return nodes.iter().map(of).collect();
@@ -108,28 +107,54 @@ fn maintained(report: &Report) -> Vec<String> {
         changes.sort_unstable_by(f64::total_cmp);
         let middle = median::of_ascending(&changes)?;
         let (all, by) = (count(changes.len(), "node"), percent(middle.abs()));
-        Some(format!("maintenance made {all} {} (median {by})", how(middle)))
+        let (is, their) = if changes.len() == 1 { ("is", "its") } else { ("are", "their") };
+        Some(format!("{all} {is} {} after {their} maintenance (median {by})", how(middle)))
     };
     [faster, slower].into_iter().filter_map(many).collect()
 }
 
-/// Nodes with single bad sessions, for example "1 node was slow in single sessions: n012 (s3)".
+/// Nodes that were slow for a time, for example "1 node was slow in earlier sessions: n012 (5.1 % slower in s3 to s5)".
 fn bad_sessions(report: &Report) -> Option<String> {
     let mut nodes: Vec<&NodeReport> =
         current(report).filter(|node| !node.history.events.bad_sessions.is_empty()).collect();
     nodes.sort_by_key(|node| (std::cmp::Reverse(node.history.events.bad_sessions.len()), &node.node));
     let of = |node: &&NodeReport| {
-        let sessions = &node.history.events.bad_sessions;
-        let named: Vec<String> = sessions.iter().take(NAMED).map(|session| shortened(session)).collect();
-        let more = if sessions.len() > NAMED { ", ..." } else { "" };
-        format!("{} ({}{more})", shortened(&node.node), named.join(", "))
+        let events = &node.history.events;
+        let period = |[first, last]: &[String; 2]| match first == last {
+            true => shortened(first),
+            false => format!("{} to {}", shortened(first), shortened(last)),
+        };
+        let named: Vec<String> = events.bad_periods.iter().take(NAMED).map(period).collect();
+        let more = if events.bad_periods.len() > NAMED { ", ..." } else { "" };
+        let by = percent(events.bad_slowdown.unwrap_or_default());
+        format!("{} ({by} slower in {}{more})", shortened(&node.node), named.join(", "))
     };
     let named: Vec<String> = nodes.iter().take(NAMED).map(of).collect();
     let more = if nodes.len() > NAMED { ", ..." } else { "" };
     (!nodes.is_empty()).then(|| {
         let were = if nodes.len() == 1 { "was" } else { "were" };
-        format!("{} {were} slow in single sessions: {}{more}", count(nodes.len(), "node"), named.join(", "))
+        format!("{} {were} slow in earlier sessions: {}{more}", count(nodes.len(), "node"), named.join(", "))
     })
+}
+
+/// Nodes that became slower over many sessions, so slowly that no change of the node is certain; for example "1 node drifts:
+/// n012 became 2.1 % slower since s21".
+pub fn drift(report: &Report) -> Option<String> {
+    let known: HashSet<(&str, &str)> = current(report)
+        .filter(|node| node.history.verdict == Some(OwnVerdict::Slowed))
+        .map(|node| (node.node.as_str(), node.class.as_str()))
+        .collect();
+    let is_new = |drift: &&DriftReport| !known.contains(&(drift.node.as_str(), drift.class.as_str()));
+    let nodes: Vec<&DriftReport> = report.drift.iter().filter(is_new).collect();
+    let of = |drift: &&DriftReport| {
+        let since = or_unnamed(drift.since.as_deref());
+        format!("{} became {} slower since {since}", shortened(&drift.node), percent(drift.change))
+    };
+    let named: Vec<String> = nodes.iter().take(NAMED).map(of).collect();
+    let more = if nodes.len() > NAMED { ", ..." } else { "" };
+    let drifts = if nodes.len() == 1 { "drifts" } else { "drift" };
+    (!nodes.is_empty())
+        .then(|| format!("{} {drifts}: {}{more}", count(nodes.len(), "node"), named.join(", ")))
 }
 
 fn about(report: &Report, verdict: OwnVerdict) -> Vec<String> {
@@ -145,7 +170,8 @@ fn about(report: &Report, verdict: OwnVerdict) -> Vec<String> {
     };
     if nodes.len() <= NAMED {
         let in_class = in_class(report);
-        return nodes.iter().map(|node| of_node(node, &in_class(node), verdict)).collect();
+        let is_hidden = selects_nodes(report);
+        return nodes.iter().map(|node| of_node(node, &in_class(node), verdict, is_hidden)).collect();
     }
     let all = super::hosts(current(report).filter(|node| node.history.verdict.is_some()));
     let in_short = |node: &&NodeReport| {
@@ -158,12 +184,17 @@ fn about(report: &Report, verdict: OwnVerdict) -> Vec<String> {
     };
     let named: Vec<String> = nodes.iter().take(NAMED).map(in_short).collect();
     let seconds = nodes.iter().any(|node| node.history.relative_to_class == Some(false));
-    let seconds = if seconds { NODE_OR_WORK_OF_SOME } else { "" };
+    let seconds = match seconds {
+        true if selects_nodes(report) => HIDDEN_CLASS,
+        true => NODE_OR_WORK_OF_SOME,
+        false => "",
+    };
     vec![format!("{} of {} {what}: {}, ...{seconds}", nodes.len(), count(all, "node"), named.join(", "))]
 }
 
 /// For example "n007 is 3.1 % slower than it was until 2026-11-14 (at least 2.5 %)".
-fn of_node(node: &NodeReport, in_class: &str, verdict: OwnVerdict) -> String {
+/// `is_hidden` tells whether the user selected nodes.
+fn of_node(node: &NodeReport, in_class: &str, verdict: OwnVerdict, is_hidden: bool) -> String {
     let history = &node.history;
     let change = history.change.unwrap_or_default();
     let how = if change < 0.0 { "faster" } else { "slower" };
@@ -181,15 +212,25 @@ fn of_node(node: &NodeReport, in_class: &str, verdict: OwnVerdict) -> String {
         (_, Some(Course::Latest)) => ": only its latest session shows this",
         (_, Some(Course::Unsteady)) => ": some later sessions show this, others do not",
         (_, Some(Course::Creep)) => ": it changed little by little",
+        (_, Some(Course::Steps)) => ": it changed in several steps",
+        (_, Some(Course::First)) => ": only its first session was slower",
         (_, Some(Course::Step) | None) => "",
     };
     let in_its_class = if is_relative(node) { ", relative to its class," } else { "" };
-    let seconds = if history.relative_to_class == Some(false) { NODE_OR_WORK } else { "" };
+    let seconds = match history.relative_to_class {
+        Some(false) if is_hidden => HIDDEN_CLASS,
+        Some(false) => NODE_OR_WORK,
+        _ => "",
+    };
     format!(
         "{}{in_class} {is} {} {how}{in_its_class} than it was until {until}{least}{course}{seconds}",
         shortened(&node.node),
         percent(change.abs()),
     )
+}
+
+fn selects_nodes(report: &Report) -> bool {
+    report.selected.as_ref().is_some_and(|selected| selected.nodes.is_some())
 }
 
 /// True if the class changed together with the node, so that the node's seconds alone do not show its change.

@@ -1,44 +1,90 @@
-//! Single bad sessions of a node.
+//! Sessions in which a node was slow, and not any more afterwards.
 
-use super::{OwnHistorySettings, SLOWER, SessionTime, best_split, level};
+use super::course::Course;
+use super::{OwnChange, OwnHistorySettings, OwnVerdict, SLOWER, SessionTime, best_split, error_of, level};
 use crate::stats::benjamini_hochberg::{self, Test};
-use crate::stats::normal;
+use crate::stats::{normal, within_nodes};
 
-/// Single sessions in which a node was slower than before and after: (node, session), ascending. The session is
-/// compared with the slower of the two levels before and after the node's best split, so that a lasting change is no
-/// bad session.
-pub(super) fn of(
+/// What a session is compared with.
+#[derive(Clone, Copy)]
+struct Usual {
+    /// ln T.
+    level: f64,
+    /// The variance of its error.
+    error: f64,
+}
+
+impl Usual {
+    fn of(sessions: &[SessionTime], between: f64) -> Self {
+        Self { level: level(sessions), error: error_of(sessions, between) }
+    }
+}
+
+/// Finds the sessions in which a node was slower than before and after, and adds them to what is known of the node.
+///
+/// If the verdict of the node is a change, each session is compared with its own side of the change; sessions that show the
+/// change just before it are no bad ones, and a node that changes little by little, or in several steps, has none. If the verdict is SAME, the
+/// sessions are compared with the faster side of the node's best split, if at least two sessions are as fast as this; or
+/// else with the slower side.
+pub(super) fn add_to(
+    changes: &mut [Option<OwnChange>],
     nodes: &[&[SessionTime]],
     between: f64,
     settings: &OwnHistorySettings,
-) -> Vec<(usize, usize)> {
+) {
     const FEWEST: usize = 4;
+    let limit = settings.delta.ln_1p();
     let (mut tests, mut places, mut family) = (Vec::new(), Vec::new(), 0);
-    let deviation = |session: &SessionTime| session.error(between).sqrt();
-    for (node, sessions) in nodes.iter().enumerate().filter(|(_, sessions)| sessions.len() >= FEWEST) {
+    for (node, (change, sessions)) in changes.iter().zip(nodes).enumerate() {
+        let Some(change) = change.as_ref().filter(|_| sessions.len() >= FEWEST) else { continue };
         family += sessions.len() - 1;
-        let middle = level(sessions);
-        // Most nodes have no session that is far from their median.
-        let limit = settings.delta.ln_1p();
-        if sessions.iter().all(|session| session.time - middle <= limit) {
+        // Most nodes have no session that is far from their fastest ones.
+        let fastest = sessions.iter().map(|session| session.time).fold(f64::INFINITY, f64::min);
+        let has_two_levels = !matches!(change.course, Some(Course::Creep | Course::Steps));
+        if !has_two_levels || sessions.iter().all(|at| at.time - fastest <= limit) {
             continue;
         }
-        let since = best_split(sessions);
-        let (earlier, later) = sessions.split_at(since);
-        let usual = if later.len() > 1 { level(earlier).max(level(later)) } else { level(earlier) };
+        let usual = usual(change, sessions, between, limit);
         // The latest session is the matter of the verdict.
         for (at, session) in sessions.iter().enumerate().take(sessions.len() - 1) {
-            let slower = session.time - usual;
-            let p = normal::upper(slower / deviation(session));
+            let usual = usual[usize::from(change.since.is_some_and(|since| since <= at))];
+            let slower = session.time - usual.level;
+            let p = normal::upper(slower / (session.error(between) + usual.error).sqrt());
             if slower - session.reach[SLOWER] > limit && p <= settings.q {
                 tests.push(Test { index: places.len(), p });
-                places.push((node, at));
+                places.push((node, at, slower));
             }
         }
     }
     benjamini_hochberg::adjust(&mut tests, family);
-    let mut bad: Vec<(usize, usize)> =
+    let mut bad: Vec<(usize, usize, f64)> =
         tests.iter().filter(|test| test.p <= settings.q).map(|test| places[test.index]).collect();
-    bad.sort_unstable();
-    bad
+    bad.sort_unstable_by_key(|(node, at, _)| (*node, *at));
+    for of_node in bad.chunk_by(|a, b| a.0 == b.0) {
+        let Some(change) = &mut changes[of_node[0].0] else { continue };
+        // Back from a change for the worse, over the sessions that already show it.
+        let is_bad = |at: usize| of_node.iter().any(|(_, bad, _)| *bad == at);
+        let change_for_worse = change.since.filter(|_| change.verdict != OwnVerdict::Faster);
+        let showing = change_for_worse.map_or(0..0, |since| {
+            (0..since).rev().find(|at| !is_bad(*at)).map_or(0, |healthy| healthy + 1)..since
+        });
+        let alone = || of_node.iter().filter(|(_, at, _)| !showing.contains(at));
+        change.bad_by =
+            within_nodes::median_of(&mut alone().map(|(.., by)| *by).collect::<Vec<_>>()).unwrap_or_default();
+        change.bad_sessions = alone().map(|(_, at, _)| *at).collect();
+    }
+}
+
+/// What the sessions before and since the change are compared with.
+fn usual(change: &OwnChange, sessions: &[SessionTime], between: f64, limit: f64) -> [Usual; 2] {
+    let (earlier, later) = sessions.split_at(change.since.unwrap_or_else(|| best_split(sessions)));
+    let sides = [earlier, later].map(|side| Usual::of(side, between));
+    if change.since.is_some() {
+        return sides;
+    }
+    let [fast, slow] = if sides[0].level <= sides[1].level { sides } else { [sides[1], sides[0]] };
+    let as_fast = sessions.iter().filter(|session| session.time - fast.level <= limit).count();
+    // A single later session is no level.
+    let slow = if later.len() > 1 { slow } else { sides[0] };
+    [if as_fast > 1 { fast } else { slow }; 2]
 }

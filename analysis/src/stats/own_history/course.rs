@@ -10,6 +10,10 @@ pub enum Course {
     Latest,
     /// All later sessions show it: a lasting step.
     Step,
+    /// Only the first session was slower: this may be a repair, or a single bad session.
+    First,
+    /// It came in several steps.
+    Steps,
     /// Sessions that show it alternate with sessions that do not.
     Unsteady,
     /// It grew over many sessions.
@@ -22,6 +26,8 @@ impl Course {
         match self {
             Self::Latest => "LATEST",
             Self::Step => "STEP",
+            Self::First => "FIRST",
+            Self::Steps => "STEPS",
             Self::Unsteady => "UNSTEADY",
             Self::Creep => "CREEP",
         }
@@ -36,20 +42,46 @@ pub(super) fn of(sessions: &[SessionTime], since: usize, [before, now]: [f64; 2]
     if too_early >= late || 3 * (later.len() - late) >= later.len() {
         return Course::Unsteady;
     }
-    if is_creep(sessions, since) {
-        return Course::Creep;
+    if let Some(course) = of_slow_change(sessions, since, now - before) {
+        return course;
     }
-    if later.len() == 1 { Course::Latest } else { Course::Step }
+    match (earlier.len(), later.len()) {
+        (_, 1) => Course::Latest,
+        (1, 3..) if now < before => Course::First,
+        _ => Course::Step,
+    }
 }
 
-/// True if a line fits the sessions better than a step: its slope is the median slope between the first and the
-/// second half of the sessions (H. Theil 1950, K. Conover 1980).
-fn is_creep(sessions: &[SessionTime], since: usize) -> bool {
+/// A model describes the sessions better than another if its sum of absolute deviations is less than this part.
+const BETTER: f64 = 0.8;
+
+/// A change that is no single step. Little by little: a line fits the sessions better than the step; or, since the step, a
+/// line that rises by half of the change fits better than a level. In steps: two steps fit better than the line.
+fn of_slow_change(sessions: &[SessionTime], since: usize, change: f64) -> Option<Course> {
     const FEWEST: usize = 8;
-    const BETTER: f64 = 0.8;
+    const FEWEST_SINCE: usize = 5;
     if sessions.len() < FEWEST {
-        return false;
+        return None;
     }
+    let (earlier, later) = sessions.split_at(since);
+    let before = deviations(earlier);
+    let step = before + deviations(later);
+    let (_, line) = line(sessions);
+    let line = match line < BETTER * step {
+        true => Some(line),
+        false if later.len() >= FEWEST_SINCE => {
+            let (slope, line) = self::line(later);
+            let rise = slope * (later.len() - 1) as f64 * change.signum();
+            (rise >= change.abs() / 2.0 && line < BETTER * deviations(later)).then_some(before + line)
+        }
+        false => None,
+    }?;
+    Some(if two_steps(sessions) < BETTER * line { Course::Steps } else { Course::Creep })
+}
+
+/// A line through the sessions: its slope, which is the median slope between the first and the second half of the sessions
+/// (H. Theil 1950, K. Conover 1980), and the sum of absolute deviations from it.
+fn line(sessions: &[SessionTime]) -> (f64, f64) {
     let half = sessions.len() / 2;
     let apart = sessions.len() - half;
     let slope = |at: usize| (sessions[at + apart].time - sessions[at].time) / apart as f64;
@@ -57,9 +89,26 @@ fn is_creep(sessions: &[SessionTime], since: usize) -> bool {
     let flat: Vec<f64> =
         sessions.iter().zip(0..).map(|(session, at)| session.time - slope * f64::from(at)).collect();
     let middle = within_nodes::median_of(&mut flat.clone()).unwrap_or_default();
-    let line: f64 = flat.iter().map(|value| (value - middle).abs()).sum();
-    let (earlier, later) = sessions.split_at(since);
-    let deviations =
-        |part: &[SessionTime]| running_deviations(part.iter()).last().copied().unwrap_or_default();
-    line < BETTER * (deviations(earlier) + deviations(later))
+    (slope, flat.iter().map(|value| (value - middle).abs()).sum())
+}
+
+/// The least sum of absolute deviations from three levels, of at least two sessions each.
+fn two_steps(sessions: &[SessionTime]) -> f64 {
+    const LEAST: usize = 2;
+    let until = running_deviations(sessions.iter());
+    let since = running_deviations(sessions.iter().rev());
+    let mut least = f64::INFINITY;
+    for first in LEAST..sessions.len() {
+        for (length, between) in (1..).zip(running_deviations(sessions[first..].iter())) {
+            let left = sessions.len() - first - length;
+            if length >= LEAST && left >= LEAST {
+                least = least.min(until[first - 1] + between + since[left - 1]);
+            }
+        }
+    }
+    least
+}
+
+fn deviations(part: &[SessionTime]) -> f64 {
+    running_deviations(part.iter()).last().copied().unwrap_or_default()
 }

@@ -19,7 +19,9 @@ impl Building {
     pub fn reject_row(&mut self, row: &ResultRow<'_>, reason: impl Into<String>) {
         let reason = reason.into();
         if let Ok(node) = self.number(Column::Node, row.node) {
-            self.results.table.rejected_nodes.insert(node);
+            let session =
+                self.number(Column::Session, row.session).or_else(|_| self.number(Column::Session, ""));
+            self.results.table.rejected_nodes.extend(session.map(|session| [node, session]));
             if self.for_archive {
                 let line = format!("line {}", row.line);
                 let nameless =
@@ -84,7 +86,7 @@ impl Building {
             self.add_wrong([row.node, row.session], row.started_unix_ns, || reason.to_owned());
         }
         if !is_kept {
-            self.results.table.rejected_nodes.insert(row.node);
+            self.results.table.rejected_nodes.insert([row.node, row.session]);
             self.reject(row.line, reason);
         }
     }
