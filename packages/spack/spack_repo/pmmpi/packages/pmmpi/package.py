@@ -1,4 +1,5 @@
-# spack repo add packages/spack, then `spack install --no-checksum pmmpi` in the folder of pmmpi-VERSION-source.tar.xz.
+# spack repo add packages/spack/spack_repo/pmmpi, then `spack install --no-checksum pmmpi` in the folder of
+# pmmpi-VERSION-source.tar.xz. Spack 1.0 or later asks for this layout of folders.
 
 import os
 
