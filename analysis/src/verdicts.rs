@@ -22,6 +22,7 @@ mod rounds_of_runs;
 mod suspects;
 mod warnings;
 mod why;
+mod why_run;
 
 use crate::memory;
 use crate::stats::flaky::{NodeSession, RunCounts};
@@ -36,6 +37,7 @@ use judged_session::{JudgedSession, Sessions};
 use node_report::{ClassReport, DriftReport, FlakyReport, NodeReport, Reconfigured, SlowRunReport};
 use own_history::SessionEffects;
 use rayon::prelude::*;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use suspects::{Before, SuspectSessions};
 
@@ -382,6 +384,7 @@ impl Judge<'_> {
         histories: &mut [History],
     ) {
         let table = self.table;
+        let mut known = BTreeSet::new();
         for of_node in slow.chunk_by(|a, b| a.node == b.node) {
             let rows = session.nodes[of_node[0].node];
             let is_slow = |run: usize| of_node.iter().any(|slow| slow.run == run);
@@ -393,8 +396,11 @@ impl Judge<'_> {
             if let Some(tested) = history.tested.last_mut().filter(|tested| tested.session == number as u32) {
                 tested.counts = RunCounts::of(&in_order);
             }
+            let why = why_run::WhyRuns::of(table, session, of_node[0].node);
             for run in of_node {
                 let row = rows[run.run] as usize;
+                let (why, mut null_reasons) = why.of_run(run.run);
+                null_reasons.share(&mut known);
                 self.all.slow_runs.push(SlowRunReport {
                     run_id: table.run_id(row),
                     node: table.node_name(row).to_owned(),
@@ -404,6 +410,8 @@ impl Judge<'_> {
                     slowdown: run.slowdown,
                     p_value: run.p,
                     p_adjusted: run.adjusted_p,
+                    why,
+                    null_reasons,
                 });
             }
         }

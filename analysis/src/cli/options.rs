@@ -46,7 +46,7 @@ fn report_help() -> String {
         "SLOWER compares a node with its class: nodes with the same processor, microcode,
 memory, Linux kernel, command, ranks and labels, in the node's latest session.
 {EXIT_STATUS}
-3: --fail-on found WHAT (all in docs/report.md), 4: no node could be judged.
+3: --fail-on found WHAT (docs/report.md lists all), 4: no node could be judged.
 Select: --since T, --until T, --node LIST, --class C, --run ID, --where K=V.
 Also: --correlate, --delta-history, --fdr, --resets, --exit (docs/report.md).
 Example: pmmpi report --format json a.pmr | jq '.nodes[].verdict'"

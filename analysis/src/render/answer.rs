@@ -14,6 +14,7 @@ use crate::stats::verdict_rule::Verdict;
 use crate::verdicts::node_report::{FlakyReport, NodeReport, Presence};
 use hashbrown::HashSet;
 use pmmpi::text::count;
+use std::collections::BTreeMap;
 
 /// Number of nodes that a sentence names.
 const NAMED: usize = 3;
@@ -105,7 +106,8 @@ pub fn of(report: &Report) -> Vec<String> {
     if !report.slow_runs.is_empty() {
         let (slow, all) = (report.slow_runs.len(), count(report.runs_of_nodes, "run"));
         let node = if slow == 1 { "its node" } else { "their nodes" };
-        answer.push(format!("{slow} of {all} slower than the other runs of {node}"));
+        let causes = causes_of_runs(report);
+        answer.push(format!("{slow} of {all} slower than the other runs of {node}{causes}"));
     }
     answer.extend(flaky(report));
     answer.extend(own_history::drift(report));
@@ -122,6 +124,21 @@ fn are_the_unchanged(report: &Report, nodes: &[&NodeReport]) -> bool {
     };
     let is_unchanged = |node: &&NodeReport| node.history.verdict == Some(OwnVerdict::Same);
     !nodes.is_empty() && nodes.iter().all(|node| is_unchanged(node) && of_class(node.class.as_str()))
+}
+
+/// The most common causes of slow runs, for example "; causes: frequency (7), cpi/cache (2)". Empty if none is known.
+fn causes_of_runs(report: &Report) -> String {
+    let mut runs: BTreeMap<&str, usize> = BTreeMap::new();
+    let causes = report.slow_runs.iter().filter_map(|run| run.why.cause.as_deref());
+    causes.for_each(|cause| *runs.entry(cause).or_default() += 1);
+    let mut runs: Vec<(&str, usize)> = runs.into_iter().collect();
+    runs.sort_by_key(|(cause, runs)| (std::cmp::Reverse(*runs), *cause));
+    let named: Vec<String> =
+        runs.iter().take(NAMED).map(|(cause, runs)| format!("{cause} ({runs})")).collect();
+    match named.is_empty() {
+        true => String::new(),
+        false => format!("; causes: {}{}", named.join(", "), if runs.len() > NAMED { ", ..." } else { "" }),
+    }
 }
 
 /// Names the flaky nodes, for example "2 nodes are flaky: n03 (9 of 40 runs are slow), n17 (6 of 40 runs are slow)".

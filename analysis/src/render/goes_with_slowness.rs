@@ -66,7 +66,7 @@ fn of_column(column: &ColumnSlowness, class: Option<usize>) -> impl Iterator<Ite
 
 /// What the columns mean, one remark per line.
 pub fn meaning(report: &Report, rows: &[SlownessRow]) -> Vec<String> {
-    let mut ratio = "RATIO: slow / fast runs or nodes".to_owned();
+    let mut ratio = "RATIO: the value in slow runs (or nodes) divided by the value in fast ones".to_owned();
     if let [class] = report.goes_with_slowness.as_deref().unwrap_or_default() {
         ratio += &times(class, rows);
     }

@@ -88,6 +88,7 @@ fn slow_runs(runs: &[SlowRunReport], top: usize) -> Table {
             words(seconds(run.elapsed_s)),
             words(percent(run.slowdown, 1)),
             words(probability(run.p_adjusted)),
+            run.why.cause.as_deref().map_or_else(|| words("-"), words),
             run.session.as_deref().map_or_else(|| words("-"), name),
         ]
     };
@@ -99,6 +100,7 @@ fn slow_runs(runs: &[SlowRunReport], top: usize) -> Table {
             right("Took, s"),
             right("Slower"),
             right("P"),
+            left("Cause"),
             left("Session"),
         ],
         rows,

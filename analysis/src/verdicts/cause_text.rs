@@ -14,9 +14,25 @@ pub(super) struct ToldCause {
     pub share: Option<f64>,
 }
 
+/// Among what something is slow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Among {
+    /// A node, by its median run.
+    NodesOfClass,
+    /// A run.
+    RunsOfNode,
+}
+
+/// Why a cause has no share of the slowdown.
+pub(super) const NO_SHARE: &str = "no single term makes up most of the slowdown";
+
 /// The cause from counters, and what the kernel counted. Without a single term, the kernel's count is the cause.
-pub(super) fn told(cause: &Result<Cause, NoCause>, unusual: &[UnusualHealth]) -> Option<ToldCause> {
-    let texts: Vec<String> = unusual.iter().map(of_health).collect();
+pub(super) fn told(
+    cause: &Result<Cause, NoCause>,
+    unusual: &[UnusualHealth],
+    among: Among,
+) -> Option<ToldCause> {
+    let texts: Vec<String> = unusual.iter().map(|unusual| of_health(unusual, among)).collect();
     let single = cause.as_ref().ok().filter(|cause| !matches!(cause.kind, CauseKind::Mixed(_)));
     match (single, unusual.first()) {
         (Some(cause), _) => {
@@ -42,7 +58,7 @@ pub(super) fn told(cause: &Result<Cause, NoCause>, unusual: &[UnusualHealth]) ->
 }
 
 /// For example "thermal throttling of sockets: 214 times during the median run, usually 0".
-fn of_health(unusual: &UnusualHealth) -> String {
+fn of_health(unusual: &UnusualHealth, among: Among) -> String {
     let what = match unusual.name {
         "socket_throttles" => "thermal throttling of sockets",
         "core_throttles" => "thermal throttling of cores",
@@ -58,7 +74,11 @@ fn of_health(unusual: &UnusualHealth) -> String {
         other => other,
     };
     let unit = if unusual.name.ends_with("_ms") { "ms" } else { "times" };
-    format!("{what}: {:.0} {unit} during the median run, usually {:.0}", unusual.own, unusual.usual)
+    let during = match among {
+        Among::NodesOfClass => "the median run",
+        Among::RunsOfNode => "this run",
+    };
+    format!("{what}: {:.0} {unit} during {during}, usually {:.0}", unusual.own, unusual.usual)
 }
 
 /// What made the node slow.
@@ -147,8 +167,7 @@ fn of_cause(cause: &Cause) -> String {
         ),
         CauseKind::Imbalance => {
             format!(
-                "relative to the mean of the node's ranks, the busiest rank worked {more} longer than is usual in \
-                 the class"
+                "relative to the mean of the node's ranks, the busiest rank worked {more} longer than usual"
             )
         }
         CauseKind::Cpus => format!("its ranks had {less} fewer hardware threads"),
@@ -162,7 +181,7 @@ fn of_cause(cause: &Cause) -> String {
             let largest: Vec<String> = largest.iter().map(term).collect();
             let largest = largest.join(", ");
             format!(
-                "no term both makes up half of the slowdown and is unusual for the class; the largest terms: \
+                "no term both makes up half of the slowdown and is unusual; the largest terms: \
                  {largest}"
             )
         }
@@ -170,29 +189,31 @@ fn of_cause(cause: &Cause) -> String {
 }
 
 /// Why no cause is known.
-pub(super) fn of_no_cause(none: &NoCause) -> Cow<'static, str> {
+pub(super) fn of_no_cause(none: &NoCause, among: Among) -> Cow<'static, str> {
+    let is_of_runs = among == Among::RunsOfNode;
     let text = match none {
         NoCause::Alone => "no other node of the class was measured",
         NoCause::OnlySuspects => {
-            "most nodes of the session are suspects of earlier sessions, so their counts are \
-                                  no reference"
+            "most nodes of the session are suspects of earlier sessions, so their counts are no reference"
         }
         NoCause::NotSlow => "the verdict is OK",
         NoCause::NothingCounted => "the run has no counts",
         NoCause::Missing { name, reason } => return format!("{name}: {reason}").into(),
         NoCause::NoTerms => "the run counted neither instructions and cycles nor a task clock",
+        NoCause::NoReference if is_of_runs => "fewer than half of the node's runs have the same counters",
         NoCause::NoReference => {
             "fewer than half of the nodes of the class have the same counters, or the node's time is not \
              above zero"
         }
-        NoCause::FewNodes { nodes, needed } => {
-            let text =
-                format!("{nodes} nodes of the class have the same counters, but a cause needs {needed}");
-            return text.into();
+        NoCause::FewNodes { nodes: number, needed } => {
+            let what = if is_of_runs { "runs of the node in this session" } else { "nodes of the class" };
+            return format!("{number} {what} have the same counters, but a cause needs {needed}").into();
+        }
+        NoCause::NoSlower if is_of_runs => {
+            "compared with the node's runs that counted the same events, the run is not slower"
         }
         NoCause::NoSlower => {
-            "compared with the nodes of the class that counted the same events, the node is \
-                              not slower"
+            "compared with the nodes of the class that counted the same events, the node is not slower"
         }
     };
     text.into()
@@ -246,22 +267,24 @@ mod tests {
         }];
         let throttled = "thermal throttling of sockets: 214 times during the median run, usually 0";
         let cause = |kind| Ok(Cause { kind, difference: 0.1, share: 0.9, score: 9.0 });
-        let frequency = told(&cause(CauseKind::Frequency), &unusual).unwrap();
+        let frequency = told(&cause(CauseKind::Frequency), &unusual, Among::NodesOfClass).unwrap();
         assert_eq!((frequency.name.as_str(), frequency.share), ("frequency/throttling", Some(0.9)));
         assert!(frequency.text.ends_with(throttled) && frequency.text.contains("lower frequency"));
-        assert_eq!(told(&cause(CauseKind::Cpi), &unusual).unwrap().name, "cpi");
+        assert_eq!(told(&cause(CauseKind::Cpi), &unusual, Among::NodesOfClass).unwrap().name, "cpi");
         for none in [Err(NoCause::NothingCounted), cause(CauseKind::Mixed(Vec::new()))] {
-            let alone = told(&none, &unusual).unwrap();
+            let alone = told(&none, &unusual, Among::NodesOfClass).unwrap();
             assert_eq!((alone.name.as_str(), alone.share), ("throttling", None));
             assert_eq!(alone.text, throttled);
         }
-        assert!(told(&Err(NoCause::NothingCounted), &[]).is_none());
+        assert!(told(&Err(NoCause::NothingCounted), &[], Among::NodesOfClass).is_none());
     }
 
     #[test]
     fn the_largest_terms_are_named() {
         let mixed = text(CauseKind::Mixed(vec![(Term::Cpi, 0.1), (Term::OffCpu, 0.05)]));
         assert!(mixed.ends_with("the largest terms: cpi 10.5 %, off cpu 5.1 %"), "{mixed}");
-        assert_eq!(of_no_cause(&NoCause::FewNodes { nodes: 3, needed: 5 }).split(' ').next(), Some("3"));
+        let few = |among| of_no_cause(&NoCause::FewNodes { nodes: 3, needed: 5 }, among);
+        assert!(few(Among::NodesOfClass).starts_with("3 nodes of the class have"));
+        assert!(few(Among::RunsOfNode).starts_with("3 runs of the node in this session have"));
     }
 }

@@ -1,4 +1,4 @@
-//! What the kernels of nodes counted during the median runs, when hardware did not work as it should.
+//! What the kernels of nodes counted during their median runs, or during slow runs, when hardware did not work as it should.
 
 use super::judged_session::JudgedSession;
 use super::node_report::FactChange;
@@ -52,13 +52,13 @@ impl HealthKind {
 pub(super) struct UnusualHealth {
     pub kind: HealthKind,
     pub name: &'static str,
-    /// During the node's median run.
+    /// During the node's median run, or the slow run.
     pub own: f64,
-    /// What is usual in this time, by the faster half of the class.
+    /// What is usual in this time, by the faster half of the class, or of the node's runs.
     pub usual: f64,
 }
 
-/// What one node's kernel counted during its median run.
+/// What one node's kernel counted during one run.
 #[derive(Clone, Debug, Default)]
 pub(super) struct NodeHealth {
     /// All counts above 0.
@@ -67,21 +67,32 @@ pub(super) struct NodeHealth {
     pub unusual: Vec<UnusualHealth>,
 }
 
-/// Of each node of the session; empty if no run has such counts.
+/// Of each node of the session, during its median run; empty if no run has such counts.
 pub(super) fn of_session(table: &RunTable, session: &JudgedSession) -> Vec<NodeHealth> {
-    let known = KINDS.iter().filter(|(name, _)| table.counters.contains_key(*name));
     let times: Vec<f64> = session.medians.iter().map(|node| node.median).collect();
+    let median_run = |(rows, middle): (&&[u32], &NodeMedian)| rows[middle.median_run];
+    let rows: Vec<u32> = session.nodes.iter().zip(&session.medians).map(median_run).collect();
+    of(table, &rows, &times)
+}
+
+/// Of each run of a node, next to its other runs; empty if no run has such counts.
+pub(super) fn of_runs(table: &RunTable, rows: &[u32]) -> Vec<NodeHealth> {
+    let times: Vec<f64> = rows.iter().map(|row| table.elapsed_s[*row as usize].ln()).collect();
+    of(table, rows, &times)
+}
+
+/// Compares the counts of some rows. `times` has the ln seconds of each.
+fn of(table: &RunTable, rows: &[u32], times: &[f64]) -> Vec<NodeHealth> {
+    let known = KINDS.iter().filter(|(name, _)| table.counters.contains_key(*name));
     let mut all = Vec::new();
     for (name, kind) in known {
-        let of =
-            |(rows, middle): (&&[u32], &NodeMedian)| table.counter(name, rows[middle.median_run] as usize);
-        let counts: Vec<f64> = session.nodes.iter().zip(&session.medians).map(of).collect();
+        let counts: Vec<f64> = rows.iter().map(|row| table.counter(name, *row as usize)).collect();
         if !counts.iter().any(|count| *count > 0.0) {
             continue;
         }
         all.resize_with(counts.len(), NodeHealth::default);
-        let column = HealthColumn::new(&counts, &times);
-        for ((node, own), time) in all.iter_mut().zip(counts).zip(&times).filter(|((_, own), _)| *own > 0.0) {
+        let column = HealthColumn::new(&counts, times);
+        for ((node, own), time) in all.iter_mut().zip(counts).zip(times).filter(|((_, own), _)| *own > 0.0) {
             let usual = column.usual(*time);
             node.changes.push(FactChange { fact: name, change: own, class_change: usual });
             let is_told = node.unusual.iter().any(|told| told.kind == *kind);

@@ -1,11 +1,12 @@
 //! The report of each node, from the session that judges it.
 
+use super::cause_text::{self, Among};
 use super::health::{self, NodeHealth};
 use super::history::{self, History};
 use super::judged_session::{JudgedSession, Sessions};
 use super::measured_when::TimeOrder;
 use super::suspects::SuspectSessions;
-use super::{JudgeSettings, cause_text, sessions_at_a_time, why};
+use super::{JudgeSettings, sessions_at_a_time, why};
 use crate::stats::cause::{Explanation, NoCause};
 use crate::stats::median;
 use crate::stats::verdict_rule::{NodeJudgement, Verdict};
@@ -154,13 +155,14 @@ fn report(
     let Explanation { terms, parts, cause } = why.explanation.for_verdict(judgement.verdict);
     let may_be_slow = !matches!(judgement.verdict, None | Some(Verdict::Ok | Verdict::Fast));
     let unusual = if may_be_slow { why.health.unusual.as_slice() } else { &[] };
-    let told = cause_text::told(&cause, unusual);
+    let told = cause_text::told(&cause, unusual, Among::NodesOfClass);
     for key in ["cause", "cause_text", "cause_share"] {
-        let none = || cause.as_ref().err().map(cause_text::of_no_cause).unwrap_or_default();
+        let of = |none| cause_text::of_no_cause(none, Among::NodesOfClass);
+        let none = || cause.as_ref().err().map(of).unwrap_or_default();
         explain(key, told.is_none(), none());
     }
     let has_no_share = told.as_ref().is_some_and(|told| told.share.is_none());
-    explain("cause_share", has_no_share, "no single term makes up most of the slowdown".into());
+    explain("cause_share", has_no_share, cause_text::NO_SHARE.into());
     NodeReport {
         node: names.node(table, row),
         class: names.class(table, row),

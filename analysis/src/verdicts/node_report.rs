@@ -105,10 +105,10 @@ impl NodeReport {
     }
 }
 
-/// Why a node is slow. Nodes without counts share one report: see [`Self::none`].
+/// Why a node or a run is slow. Nodes without counts share one report: see [`Self::none`].
 #[derive(Debug, Default, PartialEq, Serialize)]
 pub struct WhyReport {
-    /// What the node's kernel counted during the median run, when hardware did not work as it should: all counts above 0.
+    /// What the node's kernel counted during the median run (of a slow run: during this run), when hardware did not work as it should: all counts above 0.
     pub facts_changed: Vec<FactChange>,
     /// Why the node is slow: [`crate::stats::cause::CauseKind::name`], or what its kernel counted, or both with a slash.
     pub cause: Option<String>,
@@ -116,7 +116,8 @@ pub struct WhyReport {
     pub cause_text: Option<String>,
     /// The cause's term as a fraction of the sum of all terms; `None` if the cause is mixed or no term.
     pub cause_share: Option<f64>,
-    /// The terms of the slowdown (in ln T): they add up to ln(time / time of the class's reference).
+    /// The terms of the slowdown (in ln T): they add up to ln(time / time of the reference), which is the median of the class,
+    /// or that of the node's runs.
     pub terms: BTreeMap<&'static str, f64>,
     /// The parts of some terms: the parts of a term add up to it.
     pub term_parts: BTreeMap<&'static str, f64>,
@@ -430,6 +431,11 @@ pub struct SlowRunReport {
     pub p_value: f64,
     /// The same, adjusted for the number of runs tested.
     pub p_adjusted: f64,
+    /// Why it is slower than the other runs of its node in the session.
+    #[serde(flatten)]
+    pub why: Shared<WhyReport>,
+    /// Why a value is null.
+    pub null_reasons: NullReasons,
 }
 
 /// A node with more slow runs than chance explains, over all of its sessions since its last maintenance.

@@ -1,4 +1,4 @@
-//! Explains slow nodes from the counts.
+//! Explains slow nodes, and slow runs of one node, from the counts.
 
 use super::judged_session::JudgedSession;
 use crate::stats::cause::{self, Explanation};
@@ -31,9 +31,22 @@ pub(super) fn explain(table: &RunTable, session: &JudgedSession) -> Vec<Explanat
         true => class,
         false => without_rounds(table, session, class),
     };
-    let has_snoop_filter = has_snoop_filter(table, session.nodes[0][0] as usize);
-    let settings = cause::CauseSettings { has_snoop_filter, ..cause::CauseSettings::default() };
-    cause::explain(&class, &ln_times, &settings)
+    cause::explain(&class, &ln_times, &settings(table, session.nodes[0][0]))
+}
+
+/// The explanation of each run of a node, next to the others. Empty if no run has counts.
+pub(super) fn explain_runs(table: &RunTable, rows: &[u32]) -> Vec<Explanation> {
+    if !NAMES.iter().any(|name| table.counters.contains_key(*name)) && table.lack.is_empty() {
+        return Vec::new();
+    }
+    let ln_times: Vec<f64> = rows.iter().map(|row| table.elapsed_s[*row as usize].ln()).collect();
+    let runs: Vec<Option<Counted>> = rows.iter().map(|row| counted(table, *row as usize)).collect();
+    cause::explain(&runs, &ln_times, &settings(table, rows[0]))
+}
+
+fn settings(table: &RunTable, row: u32) -> cause::CauseSettings {
+    let has_snoop_filter = has_snoop_filter(table, row as usize);
+    cause::CauseSettings { has_snoop_filter, ..cause::CauseSettings::default() }
 }
 
 /// True for Intel's Skylake-SP, Cascade Lake and Cooper Lake. False if the class does not say which processor its nodes have.

@@ -89,12 +89,12 @@ Examples:
         args: Vec<OsString>,
     },
     /// Check what limits measurements on this machine
-    #[command(after_help = "Each check is ok, limits (pmmpi works, but some values are missing or vary more)
-or broken (pmmpi does not work). If a check is not ok, doctor shows a fix, but
-changes nothing. In an MPI job, one rank per node reports.
+    #[command(after_help = "A check has one of three results: ok, limits (pmmpi works, but some values are
+missing or vary more), or broken (pmmpi does not work). If a check is not ok,
+doctor shows a fix, but changes nothing. In an MPI job, one rank per node reports.
 
-Exit status: 0 no check is broken, 1 a check is broken (with --fail-on limits:
-limits or broken), 2 the command line is wrong.
+Exit status: 0: no check is broken; 1: a check is broken (with --fail-on limits:
+limits or broken); 2: the command line is wrong.
 
 Example: pmmpi doctor
          srun -N4 -n4 -o doctor-%N.json pmmpi doctor --format json
@@ -118,8 +118,8 @@ these known counts. This takes a few seconds. pmmpi saves the result for this
 kind of processor in ~/.local/state/pmmpi (or in the folder that PMMPI_TRUST
 names) and replaces an earlier result.
 
-Exit status: 0 no counted event is unusable, 1 a counted event is unusable,
-2 the command line is wrong.
+Exit status: 0: no counted event is unusable; 1: at least one is unusable;
+2: the command line is wrong.
 
 Example: pmmpi validate
          pmmpi validate --cpu 3 --kernel loads --kernel stores --format json")]
@@ -283,7 +283,7 @@ pub struct Examination {
 /// What is listed.
 #[derive(Args)]
 pub struct List {
-    /// events, groups, metrics or kernels
+    /// events, groups, metrics or kernels (test loops)
     #[arg(value_enum, value_name = "WHAT", hide_possible_values = true)]
     pub what: Listing,
     /// Part of a name or a description

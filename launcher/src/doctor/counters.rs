@@ -27,7 +27,7 @@ pub fn pmu(machine: &dyn Machine) -> Check {
         "the counts of all processor events, such as cycles and instructions, will be null, with the \
          reason; bounds, task clock and page faults need no PMU"
     } else {
-        "the counts of these events will be null or partial, with the reason; pmmpi counts all others"
+        "the counts of these events will be null or partial, and the report gives the reason; pmmpi counts all others"
     };
     match worst {
         // The kernel checks the rights before it looks for the event, so a denied event may also be missing.
@@ -59,7 +59,7 @@ pub fn software_events(machine: &dyn Machine) -> Check {
             "pmmpi counts task clock, page faults, context switches and migrations",
         ),
         Some(gap) => {
-            let costs = "the counts of these events will be null or partial, with the reason; without these counts, \
+            let costs = "the counts of these events will be null or partial, and the report gives the reason; without these counts, \
                          pmmpi cannot show noise from the kernel";
             Check::limits(NAME, tried.found(), costs, mend(gap, machine))
         }

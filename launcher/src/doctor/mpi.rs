@@ -79,7 +79,8 @@ pub fn launchers(machine: &dyn Machine) -> Check {
         );
     }
     if found.is_empty() && machine.program("srun").is_none() {
-        let meaning = "you cannot start MPI jobs here; pmmpi can only measure programs without a launcher";
+        let meaning =
+            "MPI jobs cannot start here; pmmpi can measure only programs that start without an MPI launcher";
         return Check::limits(NAME, "no mpirun or mpiexec in PATH", meaning, GET_MPI);
     }
     let one = |found: &Found| {

@@ -25,12 +25,26 @@ pub fn slow_runs(text: &mut String, runs: &[SlowRunReport], names: &NodeNames, t
     let of_session = if runs.iter().any(|run| run.session.is_some()) { "  SESSION" } else { "" };
     let (shown, hidden) = shown(runs.len(), top);
     let width = names.width;
-    line(text, &format!("{:<42} {:<width$} {:>8} {:>8}{of_session}", "SLOW RUN", "NODE", "SLOWER", "P"));
+    let cause = |run: &SlowRunReport| run.why.cause.clone().unwrap_or_else(|| "-".to_owned());
+    // Most reports have no counts.
+    let of_cause = match runs[..shown].iter().any(|run| run.why.cause.is_some()) {
+        true => runs[..shown].iter().map(|run| cause(run).len() + 2).max().unwrap_or_default().max(7),
+        false => 0,
+    };
+    let in_column = |cause: &str| match of_cause {
+        0 => String::new(),
+        width => format!("  {cause:<0$}", width - 2),
+    };
+    let head = in_column("CAUSE");
+    let head = format!("{:<42} {:<width$} {:>8} {:>8}{head}{of_session}", "SLOW RUN", "NODE", "SLOWER", "P");
+    line(text, head.trim_end());
     for run in &runs[..shown] {
         let (slower, p) = (percent(run.slowdown, 1), probability(run.p_adjusted));
         let session = run.session.as_ref().map_or(String::new(), |session| format!("  {session}"));
         let node = names.shown(&run.node);
-        line(text, &format!("{:<42} {node:<width$} {slower:>8} {p:>8}{session}", run.run_id));
+        let cause = in_column(&cause(run));
+        let row = format!("{:<42} {node:<width$} {slower:>8} {p:>8}{cause}{session}", run.run_id);
+        line(text, row.trim_end());
     }
     and_more(text, hidden, "more slow runs");
 }
