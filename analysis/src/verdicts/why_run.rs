@@ -33,7 +33,7 @@ impl WhyRuns {
                 let reason = explanation.cause.as_ref().err();
                 let reason =
                     reason.map(|none| cause_text::of_no_cause(none, Among::RunsOfNode)).unwrap_or_default();
-                unknown(&mut null_reasons, &reason);
+                unknown(&mut null_reasons, reason);
             }
             if told.as_ref().is_some_and(|told| told.share.is_none()) {
                 null_reasons.insert("cause_share", cause_text::NO_SHARE.into());
@@ -55,13 +55,13 @@ impl WhyRuns {
     pub fn of_run(&self, run: usize) -> (Shared<WhyReport>, NullReasons) {
         self.explained.get(run).cloned().unwrap_or_else(|| {
             let mut null_reasons = NullReasons::default();
-            unknown(&mut null_reasons, &cause_text::of_no_cause(&NoCause::NothingCounted, Among::RunsOfNode));
+            unknown(&mut null_reasons, cause_text::of_no_cause(&NoCause::NothingCounted, Among::RunsOfNode));
             (WhyReport::none(), null_reasons)
         })
     }
 }
 
-fn unknown(null_reasons: &mut NullReasons, reason: &Cow<'static, str>) {
+fn unknown(null_reasons: &mut NullReasons, reason: Cow<'static, str>) {
     for key in ["cause", "cause_text", "cause_share"] {
         null_reasons.insert(key, reason.clone());
     }
