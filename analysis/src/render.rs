@@ -17,6 +17,7 @@ pub mod markdown;
 pub mod node_list;
 pub mod openmetrics;
 pub mod origin;
+mod run_spread;
 mod run_table;
 mod tables;
 mod tabular;

@@ -19,6 +19,7 @@ mod own_history;
 mod presence;
 mod reconfigured;
 mod rounds_of_runs;
+mod run_spread;
 mod suspects;
 mod warnings;
 mod why;
@@ -315,7 +316,9 @@ impl Judge<'_> {
         let of_most = history::session_effects(&histories, &centres, most);
         let effects = class_moved::follow_unchanged(&settings.own_history, &histories, &of_most, &centres);
         told.extend(warnings::moved(settings, &effects, &centres, &histories, &judging, &class));
+        let run_spread = most_judged.as_deref().and_then(|session| run_spread::of(table, session));
         let of_class = class_moved::report(&judging, &settings.own_history, &histories, &effects, &centres);
+        let of_class = ClassReport { run_spread, ..of_class };
         let (reports, limited) = judged_node::reports(&judging, settings, &histories, &suspects);
         self.all.warnings.extend(warnings::time_order_of(table, settings, &limited, &sessions, &class));
         self.all.classes.push(of_class);
@@ -400,12 +403,16 @@ impl Judge<'_> {
             for run in of_node {
                 let row = rows[run.run] as usize;
                 let (why, mut null_reasons) = why.of_run(run.run);
+                let session = table.session_name(row).map(str::to_owned);
+                if session.is_none() {
+                    null_reasons.insert("session", judged_node::NO_SESSION.into());
+                }
                 null_reasons.share(&mut known);
                 self.all.slow_runs.push(SlowRunReport {
                     run_id: table.run_id(row),
                     node: table.node_name(row).to_owned(),
                     class: table.class_name(row).to_owned(),
-                    session: table.session_name(row).map(str::to_owned),
+                    session,
                     elapsed_s: table.elapsed_s[row],
                     slowdown: run.slowdown,
                     p_value: run.p,

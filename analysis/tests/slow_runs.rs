@@ -159,3 +159,41 @@ fn what_is_not_known_has_a_reason() {
         assert_eq!(run["null_reasons"]["cause"], reason, "{run}");
     }
 }
+
+/// One run of a hundred is more than 10 % slower than the fastest.
+#[test]
+fn the_spread_of_runs_is_told() {
+    let folder = Folder::new();
+    let mut csv = String::from("node,run,elapsed_s,class\n");
+    for (node, run) in (0..20).flat_map(|node| (0..20).map(move |run| (node, run))) {
+        let at = node * 20 + run;
+        let seconds = if at % 100 == 7 { 115.0 } else { 100.0 + 5.0 * at as f64 / 400.0 };
+        csv += &format!("n{node:02},{run},{seconds},many\n");
+    }
+    csv += "n00,1,9,few\nn01,1,9,few\n";
+    let file = folder.put("spread.csv", csv);
+    let path = file.to_str().unwrap();
+    let all = json(&report(&["report", path, "--format", "json"]));
+    assert_valid("report", &all);
+    let classes = all["classes"].as_array().unwrap();
+    assert!(classes.iter().find(|class| class["class"] == "few").unwrap()["run_spread"].is_null());
+    let spread = &classes.iter().find(|class| class["class"] == "many").unwrap()["run_spread"];
+    assert_eq!((&spread["runs"], &spread["fastest_s"]), (&400.into(), &100.0.into()));
+    let at = |part: &str| spread["slowdown"][part].as_f64().unwrap();
+    // The 200th of 400 runs: 198 of these are in the series without the slow ones.
+    assert!((at("p50") - 0.025).abs() < 0.0005 && (at("p99") - 0.05).abs() < 0.001, "{spread}");
+    assert!((at("max") - 0.15).abs() < 1e-12, "{spread}");
+    let shares: Vec<(f64, f64)> = spread["shares"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|share| (share["by"].as_f64().unwrap(), share["share"].as_f64().unwrap()))
+        .collect();
+    assert_eq!(shares[3..], [(0.1, 0.01), (0.2, 0.0)], "{spread}");
+    let text = out(&report(&["report", path]));
+    assert!(
+        text.contains("400 runs: the fastest took 100.000 s; 50 % are slower by more than 2.5 %, "),
+        "{text}"
+    );
+    assert!(text.contains("1 % by more than 5.0 %, the slowest by 15.0 %"), "{text}");
+}

@@ -66,19 +66,20 @@ fn of_column(column: &ColumnSlowness, class: Option<usize>) -> impl Iterator<Ite
 
 /// What the columns mean, one remark per line.
 pub fn meaning(report: &Report, rows: &[SlownessRow]) -> Vec<String> {
-    let mut ratio = "RATIO: the value in slow runs (or nodes) divided by the value in fast ones".to_owned();
-    if let [class] = report.goes_with_slowness.as_deref().unwrap_or_default() {
-        ratio += &times(class, rows);
-    }
+    let ratio = "RATIO: the value in slow runs (or nodes) divided by the value in fast ones".to_owned();
+    let times = match report.goes_with_slowness.as_deref().unwrap_or_default() {
+        [class] => times(class, rows),
+        _ => None,
+    };
     let longer = rows.iter().any(|row| row.found.only_counts_longer);
     let longer = longer.then(|| "=time: not more per second; slow runs count for longer".to_owned());
-    std::iter::once(ratio).chain(longer).collect()
+    std::iter::once(ratio).chain(times).chain(longer).collect()
 }
 
 /// The ratios of the times.
-fn times(class: &ClassSlowness, rows: &[SlownessRow]) -> String {
+fn times(class: &ClassSlowness, rows: &[SlownessRow]) -> Option<String> {
     let all = [("runs", class.slow_runs_take), ("nodes", class.slow_nodes_take)];
     let shown = all.into_iter().filter(|(of, _)| rows.iter().any(|row| row.of == *of));
     let times: Vec<String> = shown.filter_map(|(of, ratio)| Some(format!("{of} x{:.2}", ratio?))).collect();
-    format!("; of their times: {}", times.join(", "))
+    (!times.is_empty()).then(|| format!("RATIO of their times: {}", times.join(", ")))
 }

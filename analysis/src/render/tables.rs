@@ -1,6 +1,7 @@
 //! The tables of a report, for all formats that have tables.
 
 use super::cells::{self, class_numbers, classes, interval, percent, probability, seconds};
+use super::run_spread;
 use super::tabular::{Cell, Table, left, name, or_dash, right, words};
 use super::{goes_with_slowness, last_run, more, run_table, shown};
 use crate::report::Report;
@@ -11,7 +12,7 @@ use crate::verdicts::node_report::{DriftReport, NodeReport, SlowRunReport};
 pub fn of(report: &Report, top: usize) -> Vec<Table> {
     let all = [
         nodes(&report.nodes, top),
-        of_classes(&report.nodes, top),
+        of_classes(report, top),
         slow_runs(&report.slow_runs, top),
         go_with_slowness(report, top),
         odd(&report.nodes, top),
@@ -66,13 +67,21 @@ fn nodes(nodes: &[NodeReport], top: usize) -> Table {
     Table { columns, rows, more: more(hidden, "more rows of nodes"), ..Table::default() }
 }
 
-fn of_classes(nodes: &[NodeReport], top: usize) -> Table {
-    let classes = classes(nodes);
+fn of_classes(report: &Report, top: usize) -> Table {
+    let classes = classes(&report.nodes);
+    let spreads = run_spread::of_classes(report);
     let (shown, hidden) = shown(classes.len(), top);
-    let row = |(number, class): (usize, &&str)| vec![words(number + 1), name(class)];
+    let row = |(number, class): (usize, &&str)| {
+        let mut row = vec![words(number + 1), name(class)];
+        row.extend((!spreads.is_empty()).then(|| words(spreads.get(class).map_or("-", String::as_str))));
+        row
+    };
     let rows = classes[..shown].iter().enumerate().map(row).collect();
     Table {
-        columns: vec![right("Class"), left("Nodes that should be equally fast")],
+        columns: [right("Class"), left("Nodes that should be equally fast")]
+            .into_iter()
+            .chain((!spreads.is_empty()).then(|| left("Runs of the latest session")))
+            .collect(),
         rows,
         more: more(hidden, "more classes"),
         ..Table::default()

@@ -69,7 +69,7 @@ fn about_nodes(text: &mut String, report: &Report, names: &NodeNames, top: usize
     nodes::odd(text, &report.nodes, names, top);
     nodes::changed(text, &report.nodes, names, top);
     nodes::drift(text, &report.drift, names, top);
-    nodes::table(text, &report.nodes, names, top);
+    nodes::table(text, report, names, top);
     nodes::sessions_needed(text, report);
 }
 

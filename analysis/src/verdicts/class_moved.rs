@@ -34,6 +34,7 @@ pub(super) fn report(
         nodes: histories.len(),
         nodes_in_latest_session: latest,
         judged_by_latest_session: histories.iter().filter(is_judged_there).count(),
+        run_spread: None,
         measured_again: measured_again::of(sessions, histories),
         moved: moved(sessions, settings, histories, effects, centres),
     }

@@ -21,6 +21,9 @@ use std::collections::BTreeMap;
 pub(super) const ONLY_MEDIAN: &str =
     "only the median of the node's runs is known: the runs themselves were not read";
 
+/// Why a session has no name.
+pub(super) const NO_SESSION: &str = "the run has no label `session`";
+
 /// A node as the session that judges it sees it.
 pub(super) struct JudgedReport {
     pub report: Box<NodeReport>,
@@ -122,7 +125,7 @@ fn report(
         explain(key, interval.is_none(), reason);
     }
     let session_name = names.session(table, row);
-    explain("session", session_name.is_none(), "the run has no label `session`".into());
+    explain("session", session_name.is_none(), NO_SESSION.into());
     let alone = match session.nodes.len() {
         1 => "no other node of the class was measured",
         _ => "most nodes of the session are suspects of earlier sessions: see the warning few-anchors",

@@ -332,10 +332,37 @@ pub struct ClassReport {
     pub nodes_in_latest_session: usize,
     /// Number of these nodes that it judges: none if they are too few for a comparison.
     pub judged_by_latest_session: usize,
+    /// How much the runs differ. `None` with fewer than 20 runs.
+    pub run_spread: Option<RunSpread>,
     /// Nodes of the latest session if it has too few of them to be compared with earlier sessions, the slowest first.
     pub measured_again: Vec<MeasuredAgain>,
     /// Whether the whole class became slower or faster. `None` if not, or if fewer than 5 nodes show it.
     pub moved: Option<ClassMoved>,
+}
+
+/// How much slower than the fastest run the runs of a class are, in the session that judges most of its nodes.
+#[derive(Debug, Serialize)]
+pub struct RunSpread {
+    /// The session.
+    pub session: Option<String>,
+    /// Number of runs; a run on several nodes counts once per node.
+    pub runs: usize,
+    /// The time of the fastest run (s).
+    pub fastest_s: f64,
+    /// p50 is the slowdown of the slowest run of the faster half (the nearest rank), as a fraction of the fastest run: 0.05 is
+    /// 5 % slower. p25, p75, p90, p95, p99 likewise; max is that of the slowest run.
+    pub slowdown: BTreeMap<&'static str, f64>,
+    /// Shares of runs that are slower than the fastest one by more than a limit.
+    pub shares: Vec<ShareSlower>,
+}
+
+/// A share of runs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct ShareSlower {
+    /// Slower than the fastest run by more than this fraction.
+    pub by: f64,
+    /// The share of the runs.
+    pub share: f64,
 }
 
 /// A node of a session that is not compared with earlier sessions: in seconds, the node cannot be told from the session.

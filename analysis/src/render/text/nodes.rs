@@ -6,6 +6,7 @@ use crate::render::answer;
 use crate::render::cells::{
     self, class_numbers, classes, interval, percent, probability, seconds, shortened,
 };
+use crate::render::run_spread;
 use crate::report::{Report, SessionsNeeded};
 use crate::stats::own_history::{Course, OwnVerdict};
 use crate::verdicts::node_report::{DriftReport, NodeReport, SlowRunReport};
@@ -116,7 +117,8 @@ pub fn changed(text: &mut String, nodes: &[NodeReport], names: &NodeNames, top: 
 }
 
 /// The slowest nodes, and a list of their classes.
-pub fn table(text: &mut String, nodes: &[NodeReport], names: &NodeNames, top: usize) {
+pub fn table(text: &mut String, report: &Report, names: &NodeNames, top: usize) {
+    let nodes = report.nodes.as_slice();
     if nodes.is_empty() {
         return;
     }
@@ -170,8 +172,12 @@ pub fn table(text: &mut String, nodes: &[NodeReport], names: &NodeNames, top: us
     line(text, "");
     let classes = classes(nodes);
     let (shown, hidden) = super::shown(classes.len(), top);
+    let spreads = run_spread::of_classes(report);
     for (number, class) in classes[..shown].iter().enumerate() {
         line(text, &format!("class {}: {}", number + 1, shortened(class)));
+        if let Some(spread) = spreads.get(class) {
+            line(text, &format!("         {spread}"));
+        }
     }
     and_more(text, hidden, "more classes");
 }

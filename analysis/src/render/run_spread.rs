@@ -1,0 +1,34 @@
+//! How much the runs of a class differ, in words.
+
+use super::cells::seconds;
+use crate::report::Report;
+use crate::verdicts::node_report::{ClassReport, RunSpread};
+use crate::warning_codes::percent;
+use std::collections::BTreeMap;
+
+/// Of fewer runs, the slowest one is the slowest hundredth.
+const RUNS_OF_A_HUNDREDTH: usize = 200;
+
+/// The words for each class that has enough runs, by class name.
+pub fn of_classes(report: &Report) -> BTreeMap<&str, String> {
+    let of = |class: &ClassReport| class.run_spread.as_ref().map(of_spread);
+    report.classes.iter().filter_map(|class| Some((class.class.as_str(), of(class)?))).collect()
+}
+
+/// For example "1900 runs: the fastest took 98.3 s; 50 % are slower by more than 1.9 %, 10 % by more than 4.2 %, 1 % by more
+/// than 8.3 %, the slowest by 12.1 %".
+fn of_spread(spread: &RunSpread) -> String {
+    let than = |part: &str| percent(spread.slowdown.get(part).copied().unwrap_or_default());
+    let hundredth = match spread.runs >= RUNS_OF_A_HUNDREDTH {
+        true => format!(", 1 % by more than {}", than("p99")),
+        false => String::new(),
+    };
+    format!(
+        "{} runs: the fastest took {} s; 50 % are slower by more than {}, 10 % by more than {}{hundredth}, the slowest by {}",
+        spread.runs,
+        seconds(spread.fastest_s),
+        than("p50"),
+        than("p90"),
+        than("max")
+    )
+}
