@@ -7,9 +7,9 @@
 
 mod choose_mode;
 mod disk_carrier;
-mod environment;
 mod exec_runner;
 mod health_answer;
+mod kept_variables;
 mod mpi_program;
 mod node_record;
 pub mod run_folder;

@@ -1,7 +1,7 @@
 //! Plain programs under an MPI launcher: this process execs the runner, an MPI program that measures them on every
 //! rank.
 
-use super::environment;
+use super::kept_variables;
 use super::node_record;
 use super::task::Task;
 use crate::launch::RunnerFamily;
@@ -28,7 +28,7 @@ pub fn abort(family: RunnerFamily, failure: Failure) -> Failure {
 }
 
 fn fill(task: &Task) -> std::io::Result<SharedMemory> {
-    let mut plan = task.plan(environment::without_connection(std::env::vars_os()));
+    let mut plan = task.plan(kept_variables::without_connection(std::env::vars_os()));
     plan.leads_by = task.role.keep_across_exec()?;
     let shared = SharedMemory::create()?;
     shared.put(Blob::Plan, &wire::encode(&plan).map_err(std::io::Error::other)?)?;

@@ -1,6 +1,6 @@
 //! A measurement that is ready to start: what all ways of measuring share.
 
-use super::environment;
+use super::kept_variables;
 use crate::cli::options::{self, OnMismatch};
 use crate::cli::settings::Settings;
 use crate::launch::{Launch, RunnerFamily};
@@ -153,7 +153,7 @@ impl<'a> Task<'a> {
             labels: self.settings.labels.clone(),
             job: self.launch.job(),
             mpi_library: None,
-            environment: environment::remembered(std::env::vars_os()),
+            environment: kept_variables::remembered(std::env::vars_os()),
             started_unix_ns,
             max_drift: self.settings.max_drift,
         }

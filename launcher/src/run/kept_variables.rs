@@ -1,4 +1,4 @@
-//! Which environment variables a run file stores, and which a plain program under MPI must not get.
+//! Which environment variables a run file keeps, and which a plain program under MPI keeps.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
