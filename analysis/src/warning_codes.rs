@@ -309,8 +309,8 @@ codes! {
         "Correct the names in the file, if they are not nodes of other runs. Use the host names of the report."
         "--resets names 2 nodes that the input does not have: n0999, node7"
     UnmeasuredReset "unmeasured-reset"
-        "`--resets` names nodes that were not measured after their last maintenance, so the report shows what they \
-         were before."
+        "`--resets` names nodes that were not measured after their last maintenance, so the report shows their \
+         state before it."
         "Measure these nodes again."
         "--resets names 1 node without a run after the maintenance: n0007"
     UnpairedRuns "unpaired-runs"

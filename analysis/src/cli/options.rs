@@ -68,10 +68,10 @@ Example: pmmpi export pmmpi-results -o archive && pmmpi report archive"
 fn compare_help() -> String {
     format!(
         "A and B are files, folders or archives, or parts of the runs in --in PATH:
-session:NAME, label:KEY=VALUE, time:FROM..TO. SLOWER: B's time over A's time.
+session:NAME, label:KEY=VALUE, time:FROM..TO. SLOWER: B is slower by so much.
 VISIBLE: a difference of this size is found with a probability of 95 %.
 {EXIT_STATUS}
-3: --fail-on found it; 4: a difference of this size would not be found.
+3: --fail-on found WHAT; 4: these runs could not show WHAT (docs/compare.md).
 Select: --since T, --until T, --node LIST, --class C, --run ID, --where K=V.
 Example: pmmpi compare label:blas=mkl label:blas=openblas --fail-on slower:2%"
     )

@@ -48,7 +48,8 @@ pub fn of(report: &Report) -> Vec<String> {
     ] {
         let nodes: Vec<&NodeReport> =
             compared().filter(|node| node.verdict.is_some_and(|v| verdicts.contains(&v))).collect();
-        let [one, several] = match verdicts.contains(&Verdict::Fast) && are_the_unchanged(report, &nodes) {
+        let are_unchanged = verdicts.contains(&Verdict::Fast) && are_the_unchanged(report, &nodes);
+        let [one, several] = match are_unchanged {
             true => [
                 "did not become slower, unlike most of its class",
                 "did not become slower, unlike most of their class",
@@ -57,6 +58,10 @@ pub fn of(report: &Report) -> Vec<String> {
         };
         let mut known = HashSet::new();
         let each: Vec<&&NodeReport> = nodes.iter().filter(|node| known.insert(&node.node)).collect();
+        let in_short = |node: &NodeReport| match are_unchanged {
+            true => shortened(&node.node),
+            false => in_short(node),
+        };
         let named: Vec<String> = each.iter().take(NAMED).map(|node| in_short(node)).collect();
         if !nodes.is_empty() {
             let more = if each.len() > NAMED { ", ..." } else { "" };

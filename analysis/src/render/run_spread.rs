@@ -1,12 +1,12 @@
 //! How much the runs of a class differ, in words.
 
-use super::cells::seconds;
+use super::cells::{seconds, shortened};
 use crate::report::Report;
 use crate::verdicts::node_report::{ClassReport, RunSpread};
 use crate::warning_codes::percent;
 use std::collections::BTreeMap;
 
-/// Of fewer runs, the slowest one is the slowest hundredth.
+/// Of fewer runs, the slowest hundredth is one run or none: the slowest one says as much.
 const RUNS_OF_A_HUNDREDTH: usize = 200;
 
 /// The words for each class that has enough runs, by class name.
@@ -19,12 +19,14 @@ pub fn of_classes(report: &Report) -> BTreeMap<&str, String> {
 /// than 8.3 %, the slowest by 12.1 %".
 fn of_spread(spread: &RunSpread) -> String {
     let than = |part: &str| percent(spread.slowdown.get(part).copied().unwrap_or_default());
+    let session =
+        spread.session.as_deref().map(|name| format!(" of {}", shortened(name))).unwrap_or_default();
     let hundredth = match spread.runs >= RUNS_OF_A_HUNDREDTH {
         true => format!(", 1 % by more than {}", than("p99")),
         false => String::new(),
     };
     format!(
-        "{} runs: the fastest took {} s; 50 % are slower by more than {}, 10 % by more than {}{hundredth}, the slowest by {}",
+        "{} runs{session}: the fastest took {} s; 50 % are slower by more than {}, 10 % by more than {}{hundredth}, the slowest by {}",
         spread.runs,
         seconds(spread.fastest_s),
         than("p50"),

@@ -80,7 +80,7 @@ fn of_classes(report: &Report, top: usize) -> Table {
     Table {
         columns: [right("Class"), left("Nodes that should be equally fast")]
             .into_iter()
-            .chain((!spreads.is_empty()).then(|| left("Runs of the latest session")))
+            .chain((!spreads.is_empty()).then(|| left("How its runs spread")))
             .collect(),
         rows,
         more: more(hidden, "more classes"),

@@ -84,11 +84,9 @@ impl Accounted {
     ) -> Self {
         let mut groups: HashMap<&str, Group> = hosts.map(|host| (host, Group::Unmeasured)).collect();
         for report in reports {
-            let group = match Group::of(report, min_runs) {
-                Group::Missing | Group::Gone if without_time.contains(report.node.as_str()) => {
-                    Group::Unmeasured
-                }
-                group => group,
+            let group = match without_time.contains(report.node.as_str()) {
+                true => Group::Unmeasured,
+                false => Group::of(report, min_runs),
             };
             groups.entry(&report.node).and_modify(|known| *known = group.min(*known)).or_insert(group);
         }

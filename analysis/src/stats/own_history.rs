@@ -101,8 +101,7 @@ pub struct OwnChange {
     pub adjusted_p: f64,
     /// How it went; `None` if the verdict is SAME.
     pub course: Option<Course>,
-    /// Sessions that were slower than those before and after. If the verdict is SAME, the other values are those of the
-    /// other sessions.
+    /// Sessions that were slower than the others, and are over. All other values are those of the other sessions.
     pub bad_sessions: Vec<usize>,
     /// The median time of these sessions minus the level of the others (ln T); 0 without any.
     pub bad_by: f64,
@@ -130,7 +129,7 @@ pub fn changes(
     };
     let mut changes: Vec<Option<OwnChange>> = compared.iter().enumerate().map(of_node).collect();
     bad_sessions::add_to(&mut changes, nodes, between, settings);
-    without_bad_sessions(&mut changes, nodes, compared, between);
+    without_bad_sessions(&mut changes, nodes, compared, between, settings);
     changes
 }
 
@@ -142,37 +141,43 @@ fn adjusted(compared: &[Option<Compared>]) -> [Vec<f64>; 2] {
     })
 }
 
-/// A node that was slow for some sessions, and is not any more, is the same again: no certain change may stand beside
-/// this verdict. So its values are those of its other sessions.
+/// Judges nodes with bad sessions again, by their other sessions: bad sessions that are over are no change of the node, and
+/// hide none. `compared` has what the first judgement compared.
 fn without_bad_sessions(
     changes: &mut [Option<OwnChange>],
     nodes: &[&[SessionTime]],
     mut compared: Vec<Option<Compared>>,
     between: f64,
+    settings: &OwnHistorySettings,
 ) {
     let mut again = Vec::new();
-    for (at, change) in changes.iter_mut().enumerate() {
-        let Some(change) = change else { continue };
-        if change.verdict != OwnVerdict::Same || change.bad_sessions.is_empty() {
-            continue;
-        }
-        let is_bad = |at: &usize| change.bad_sessions.binary_search(at).is_ok();
-        let others = (0..nodes[at].len()).filter(|at| !is_bad(at)).map(|session| nodes[at][session]);
-        let others: Vec<SessionTime> = others.collect();
+    for (at, change) in changes.iter().enumerate() {
+        let Some(change) = change.as_ref().filter(|change| !change.bad_sessions.is_empty()) else { continue };
+        let is_bad = |session: &usize| change.bad_sessions.binary_search(session).is_ok();
+        let places: Vec<usize> = (0..nodes[at].len()).filter(|session| !is_bad(session)).collect();
+        let others: Vec<SessionTime> = places.iter().map(|session| nodes[at][*session]).collect();
         let Some(of_others) = Compared::of(&others, between) else { continue };
-        change.before = level(&others[..others.len() - 1]);
-        change.score = of_others.score();
         compared[at] = Some(of_others);
-        again.push(at);
+        again.push((at, places, others));
     }
     if again.is_empty() {
         return;
     }
     let adjusted = adjusted(&compared);
-    for at in again {
-        if let Some(change) = &mut changes[at] {
-            change.adjusted_p = adjusted[SLOWER][at].min(adjusted[FASTER][at]);
-        }
+    for (at, places, others) in again {
+        let (Some(change), Some(of_others)) = (&mut changes[at], &compared[at]) else { continue };
+        let p = adjusted.each_ref().map(|p| p[at]);
+        let of_others = of_others.change(&others, between, p, settings);
+        let since = of_others.since.map(|since| places[since]);
+        // As many bad sessions as slow ones since then: the node is unsteady.
+        let of_all = since.map(|since| course::of(nodes[at], since, [of_others.before, of_others.now]));
+        *change = OwnChange {
+            since,
+            course: of_all.filter(|course| *course == Course::Unsteady).or(of_others.course),
+            bad_sessions: std::mem::take(&mut change.bad_sessions),
+            bad_by: change.bad_by,
+            ..of_others
+        };
     }
 }
 
@@ -545,6 +550,21 @@ mod tests {
         ));
         let late = late[3].as_ref().unwrap();
         assert_eq!((late.verdict, late.course), (OwnVerdict::Slowed, Some(Course::Creep)), "{late:?}");
+    }
+
+    /// A bad time that is over does not hide that the node is slow again.
+    #[test]
+    fn a_node_that_is_slow_again_is_slowed() {
+        for (pattern, since, bad, course) in [
+            ("hsshhhhs", 7, &[1, 2][..], Course::Unsteady),
+            ("shhhshhss", 7, &[0, 4], Course::Unsteady),
+            ("shhhshhsss", 7, &[0, 4], Course::Step),
+        ] {
+            let node = of_pattern(pattern);
+            assert_eq!((node.verdict, node.since), (OwnVerdict::Slowed, Some(since)), "{pattern}: {node:?}");
+            assert_eq!(node.bad_sessions, bad, "{pattern}: {node:?}");
+            assert_eq!(node.course, Some(course), "{pattern}: {node:?}");
+        }
     }
 
     /// A change for the worse does not hide a bad time before it.

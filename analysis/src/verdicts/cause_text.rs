@@ -101,7 +101,7 @@ fn of_cause(cause: &Cause) -> String {
              more work (only counters of the processor can tell which)"
         ),
         CauseKind::OffCpu(unusual) => format!(
-            "its threads were on a processor for {less} less of the time; suspect other programs on the \
+            "its threads spent {less} less of the time on a processor; suspect other programs on the \
              node, or waiting{}",
             in_parentheses(unusual)
         ),

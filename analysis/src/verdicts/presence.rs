@@ -127,10 +127,15 @@ impl Sessions {
         self.nodes.last_key_value().map(|(rank, _)| *rank)
     }
 
-    /// True if most of these sessions, of the latest ones, also have the other work.
+    /// True if, until now, at least three of four sessions of each of both works also had the other work. Only the latest ones
+    /// count.
     fn goes_with(&self, other: &Self) -> bool {
-        let latest = || self.nodes.keys().rev().take(SHORTLY);
-        2 * latest().filter(|rank| other.nodes.contains_key(rank)).count() > latest().count()
+        let Some(last) = self.last() else { return false };
+        let is_often_in = |one: &Self, another: &Self| {
+            let latest = || one.nodes.range(..=last).rev().take(SHORTLY);
+            4 * latest().filter(|(rank, _)| another.nodes.contains_key(*rank)).count() >= 3 * latest().count()
+        };
+        is_often_in(self, other) && is_often_in(other, self)
     }
 
     /// Each session, in the order of time, and whether it counts.

@@ -88,6 +88,10 @@ mod tests {
     fn variables_are_compared_whole() {
         let mut child =
             std::process::Command::new("sleep").arg("100").env_clear().env("PMI_RANK", "12").spawn().unwrap();
+        // The parent goes on before the kernel has stored the child's environment.
+        while std::fs::read(format!("/proc/{}/environ", child.id())).unwrap().is_empty() {
+            std::thread::yield_now();
+        }
         let with = |name, value: &str| was_started_with(child.id() as i32, &[(name, value.into())]).unwrap();
         assert_eq!([with("PMI_RANK", "12"), with("PMI_RANK", "1"), with("PMI", "12")], [true, false, false]);
         child.kill().unwrap();

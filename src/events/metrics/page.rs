@@ -18,8 +18,8 @@ that is 0, or the check that failed. pmmpi bases no verdict on a count whose cou
 time. If an event is sampled, pmmpi multiplies the number of samples by the sampling period. If an input gives a value
 for a name, pmmpi uses this value, even if the table could compute one.
 
-pmmpi computes a metric of cores for each core of each node, from the counts of the core's hardware threads and the TSC
-of the rank that counted there. The value of a run is the mean over the cores. The mean leaves out each core whose
+pmmpi computes a metric of cores once for each core of a node, from the counts of the core's hardware threads and the TSC
+of the rank that counted on this node. The value of a run is the mean over the cores. The mean leaves out each core whose
 counts are missing or contradict one another. If the mean leaves out cores, the value is partial, and its reason gives
 the number of these cores.
 

@@ -8,7 +8,7 @@ use crate::report::{Report, WrongNode};
 use crate::stats::verdict_rule::Verdict;
 use crate::verdicts::node_report::{ClassReport, MeasuredAgain, MemberReport, NodeReport, OddFact, Presence};
 use crate::warning_codes::percent;
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use pmmpi::text::count;
 use std::cell::LazyCell;
 use std::collections::BTreeSet;
@@ -50,6 +50,9 @@ pub fn small_sessions(report: &Report) -> Vec<String> {
     for node in report.nodes.iter().filter(|node| node.presence == Presence::Present) {
         *present.entry(node.class.as_str()).or_default() += 1;
     }
+    let is_unjudged = |node: &&NodeReport| node.presence == Presence::Present && node.verdict.is_none();
+    let unjudged: HashSet<&str> =
+        report.nodes.iter().filter(is_unjudged).map(|node| node.class.as_str()).collect();
     let numbers = LazyCell::new(|| class_numbers(&report.nodes));
     let of = |class: &ClassReport| {
         let all = present.get(class.class.as_str())?;
@@ -57,6 +60,9 @@ pub fn small_sessions(report: &Report) -> Vec<String> {
         (latest < *all).then(|| {
             let number = numbers.get(class.class.as_str()).copied().unwrap_or_default();
             let by = match class.judged_by_latest_session {
+                0 if unjudged.contains(class.class.as_str()) => {
+                    "too few for a comparison: earlier sessions judge the others".to_owned()
+                }
                 0 => "too few for a comparison: earlier sessions judge all nodes".to_owned(),
                 judged if judged < latest => {
                     format!("of which it judges {judged}; earlier sessions judge the others")

@@ -125,15 +125,25 @@ fn bad_sessions(report: &Report) -> Option<String> {
             false => format!("{} to {}", shortened(first), shortened(last)),
         };
         let named: Vec<String> = events.bad_periods.iter().take(NAMED).map(period).collect();
-        let more = if events.bad_periods.len() > NAMED { ", ..." } else { "" };
         let by = percent(events.bad_slowdown.unwrap_or_default());
-        format!("{} ({by} slower in {}{more})", shortened(&node.node), named.join(", "))
+        let sessions = match events.bad_periods.len() > NAMED {
+            true => format!("{} sessions: {}, ...", events.bad_sessions.len(), named.join(", ")),
+            false => named.join(", "),
+        };
+        format!("{} ({by} slower in {sessions})", shortened(&node.node))
     };
     let named: Vec<String> = nodes.iter().take(NAMED).map(of).collect();
     let more = if nodes.len() > NAMED { ", ..." } else { "" };
     (!nodes.is_empty()).then(|| {
         let were = if nodes.len() == 1 { "was" } else { "were" };
-        format!("{} {were} slow in earlier sessions: {}{more}", count(nodes.len(), "node"), named.join(", "))
+        let work = match nodes.iter().any(|node| node.history.relative_to_class == Some(false)) {
+            true if selects_nodes(report) => HIDDEN_CLASS,
+            true if nodes.len() == 1 => NODE_OR_WORK,
+            true => NODE_OR_WORK_OF_SOME,
+            false => "",
+        };
+        let all = count(nodes.len(), "node");
+        format!("{all} {were} slow in earlier sessions: {}{more}{work}", named.join(", "))
     })
 }
 
@@ -210,7 +220,7 @@ fn of_node(node: &NodeReport, in_class: &str, verdict: OwnVerdict, is_hidden: bo
     let course = match (verdict, history.events.course) {
         (OwnVerdict::Suspect, _) => ": its latest session has too few runs to be certain",
         (_, Some(Course::Latest)) => ": only its latest session shows this",
-        (_, Some(Course::Unsteady)) => ": some later sessions show this, others do not",
+        (_, Some(Course::Unsteady)) => ": some sessions show this, others do not",
         (_, Some(Course::Creep)) => ": it changed little by little",
         (_, Some(Course::Steps)) => ": it changed in several steps",
         (_, Some(Course::First)) => ": only its first session was slower",

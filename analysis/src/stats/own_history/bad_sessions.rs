@@ -20,12 +20,12 @@ impl Usual {
     }
 }
 
-/// Finds the sessions in which a node was slower than before and after, and adds them to what is known of the node.
+/// Finds the sessions in which a node was slower than usual, and adds them to what is known of the node.
 ///
-/// If the verdict of the node is a change, each session is compared with its own side of the change; sessions that show the
-/// change just before it are no bad ones, and a node that changes little by little, or in several steps, has none. If the verdict is SAME, the
-/// sessions are compared with the faster side of the node's best split, if at least two sessions are as fast as this; or
-/// else with the slower side.
+/// If the node changed, usual is the level on the same side of the change. Sessions that show a change for the worse just
+/// before it are no bad ones, and a node that changes little by little, or in several steps, has none. If the verdict is SAME,
+/// usual is the slower side of the node's best split (the earlier one if the other has a single session). But if the sides
+/// certainly differ, it is the faster one, provided that at least two sessions are as fast.
 pub(super) fn add_to(
     changes: &mut [Option<OwnChange>],
     nodes: &[&[SessionTime]],
@@ -44,7 +44,7 @@ pub(super) fn add_to(
         if !has_two_levels || sessions.iter().all(|at| at.time - fastest <= limit) {
             continue;
         }
-        let usual = usual(change, sessions, between, limit);
+        let usual = usual(change, sessions, between, settings);
         // The latest session is the matter of the verdict.
         for (at, session) in sessions.iter().enumerate().take(sessions.len() - 1) {
             let usual = usual[usize::from(change.since.is_some_and(|since| since <= at))];
@@ -76,15 +76,23 @@ pub(super) fn add_to(
 }
 
 /// What the sessions before and since the change are compared with.
-fn usual(change: &OwnChange, sessions: &[SessionTime], between: f64, limit: f64) -> [Usual; 2] {
+fn usual(
+    change: &OwnChange,
+    sessions: &[SessionTime],
+    between: f64,
+    settings: &OwnHistorySettings,
+) -> [Usual; 2] {
     let (earlier, later) = sessions.split_at(change.since.unwrap_or_else(|| best_split(sessions)));
     let sides = [earlier, later].map(|side| Usual::of(side, between));
     if change.since.is_some() {
         return sides;
     }
     let [fast, slow] = if sides[0].level <= sides[1].level { sides } else { [sides[1], sides[0]] };
-    let as_fast = sessions.iter().filter(|session| session.time - fast.level <= limit).count();
     // A single later session is no level.
     let slow = if later.len() > 1 { slow } else { sides[0] };
-    [if as_fast > 1 { fast } else { slow }; 2]
+    // Of two sides that differ by chance, the faster one is too fast.
+    let differ = change.adjusted_p <= settings.q;
+    let is_as_fast = |session: &&SessionTime| session.time - fast.level <= settings.delta.ln_1p();
+    let has_several = sessions.iter().filter(is_as_fast).count() > 1;
+    [if differ && has_several { fast } else { slow }; 2]
 }

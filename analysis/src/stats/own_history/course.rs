@@ -8,7 +8,7 @@ use crate::stats::within_nodes;
 pub enum Course {
     /// Only the latest session shows it: the next one will tell whether it lasts.
     Latest,
-    /// All later sessions show it: a lasting step.
+    /// More than two thirds of the later sessions show it: a lasting step.
     Step,
     /// Only the first session was slower: this may be a repair, or a single bad session.
     First,
@@ -80,7 +80,7 @@ fn of_slow_change(sessions: &[SessionTime], since: usize, change: f64) -> Option
 }
 
 /// A line through the sessions: its slope, which is the median slope between the first and the second half of the sessions
-/// (H. Theil 1950, K. Conover 1980), and the sum of absolute deviations from it.
+/// (H. Theil 1950, W. J. Conover 1980), and the sum of absolute deviations from it.
 fn line(sessions: &[SessionTime]) -> (f64, f64) {
     let half = sessions.len() / 2;
     let apart = sessions.len() - half;
@@ -92,9 +92,14 @@ fn line(sessions: &[SessionTime]) -> (f64, f64) {
     (slope, flat.iter().map(|value| (value - middle).abs()).sum())
 }
 
-/// The least sum of absolute deviations from three levels, of at least two sessions each.
+/// The least sum of absolute deviations from three levels, of at least two sessions each. Not computed for many sessions.
 fn two_steps(sessions: &[SessionTime]) -> f64 {
     const LEAST: usize = 2;
+    /// The time grows with the third power of the number of sessions.
+    const MOST: usize = 200;
+    if sessions.len() > MOST {
+        return f64::INFINITY;
+    }
     let until = running_deviations(sessions.iter());
     let since = running_deviations(sessions.iter().rev());
     let mut least = f64::INFINITY;
