@@ -370,7 +370,7 @@ fn a_time_that_is_over_is_told() {
     }
 }
 
-/// One node is measured again alone: nothing compares it there, but its seconds are told.
+/// The latest session has only one node. No comparison is possible there, so the report gives the node's seconds.
 #[test]
 fn a_node_measured_again_alone_is_told_in_seconds() {
     let fleet = csv(5, |node, session| Cell {

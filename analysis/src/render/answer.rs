@@ -12,7 +12,7 @@ use crate::report::often_waited_for::OftenWaitedFor;
 use crate::stats::own_history::OwnVerdict;
 use crate::stats::verdict_rule::Verdict;
 use crate::verdicts::node_report::{FlakyReport, NodeReport, Presence};
-use hashbrown::HashSet;
+use hashbrown::{HashMap, HashSet};
 use pmmpi::text::count;
 use std::collections::BTreeMap;
 
@@ -122,13 +122,18 @@ pub fn of(report: &Report) -> Vec<String> {
 
 /// True if most nodes of these nodes' classes became slower, and these nodes did not.
 fn are_the_unchanged(report: &Report, nodes: &[&NodeReport]) -> bool {
-    let of_class = |class: &str| {
-        let nodes = report.nodes.iter().filter(|node| node.is_current() && node.class.as_str() == class);
-        let slowed = |node: &&NodeReport| node.history.verdict == Some(OwnVerdict::Slowed);
-        2 * nodes.clone().filter(slowed).count() > nodes.count()
-    };
     let is_unchanged = |node: &&NodeReport| node.history.verdict == Some(OwnVerdict::Same);
-    !nodes.is_empty() && nodes.iter().all(|node| is_unchanged(node) && of_class(node.class.as_str()))
+    if nodes.is_empty() || !nodes.iter().all(is_unchanged) {
+        return false;
+    }
+    // Of each class, its nodes and those that became slower: a report may have a million nodes.
+    let mut classes: HashMap<&str, [usize; 2]> = HashMap::new();
+    for node in report.nodes.iter().filter(|node| node.is_current()) {
+        let [all, slowed] = classes.entry(node.class.as_str()).or_default();
+        *all += 1;
+        *slowed += usize::from(node.history.verdict == Some(OwnVerdict::Slowed));
+    }
+    nodes.iter().all(|node| classes.get(node.class.as_str()).is_some_and(|[all, slowed]| 2 * slowed > *all))
 }
 
 /// The most common causes of slow runs, for example "; causes: frequency (7), cpi/cache (2)". Empty if none is known.

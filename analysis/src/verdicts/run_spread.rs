@@ -15,7 +15,8 @@ const PARTS: [(&str, f64); 6] =
 /// For these slowdowns the report has the share of runs.
 const SLOWER_BY: [f64; 5] = [0.01, 0.02, 0.05, 0.1, 0.2];
 
-/// The runs of the session that judges most nodes of the class. `None` for few runs, or if only medians are known.
+/// The runs of the session that judges most nodes of the class. `None` for few runs, for times without a ratio,
+/// or if only medians are known.
 pub(super) fn of(table: &RunTable, session: &JudgedSession) -> Option<RunSpread> {
     if session.has_medians() {
         return None;
@@ -24,10 +25,11 @@ pub(super) fn of(table: &RunTable, session: &JudgedSession) -> Option<RunSpread>
     let mut seconds: Vec<f64> = rows().map(|row| table.elapsed_s[row as usize]).collect();
     seconds.sort_unstable_by(f64::total_cmp);
     let (fastest, runs) = (*seconds.first()?, seconds.len());
-    if runs < FEWEST_RUNS {
+    let slower = |seconds: f64| seconds / fastest - 1.0;
+    // A quotient of extreme times may be no number that JSON has.
+    if runs < FEWEST_RUNS || !slower(seconds[runs - 1]).is_finite() {
         return None;
     }
-    let slower = |seconds: f64| seconds / fastest - 1.0;
     // The nearest rank: an actual run.
     let part = |(name, part): (&'static str, f64)| {
         let rank = ((part * runs as f64).ceil() as usize).clamp(1, runs);
