@@ -2,6 +2,7 @@
 //! removed; [`medians`] keeps the archive's table of medians. pmmpi reads the archive like any other input, and so does every tool that reads Parquet.
 
 pub mod medians;
+pub mod places;
 
 use crate::input::importers::{Decoding, Results};
 use crate::table::{RunTable, UNDATED, WithoutTime};
@@ -118,19 +119,41 @@ fn write_rows(table: &RunTable, rows: &[u32], file: &File) -> io::Result<()> {
 
 /// Writes frames of equal columns, and syncs the file. Each frame is a row group.
 fn write_batches(file: &File, frames: impl Iterator<Item = PolarsResult<DataFrame>>) -> io::Result<()> {
-    let mut writer: Option<BatchedWriter<File>> = None;
+    let mut batches = Batches::new(file);
     for frame in frames {
-        let frame = frame.map_err(io_error)?;
-        let writer = match &mut writer {
+        batches.write(&frame.map_err(io_error)?)?;
+    }
+    batches.finish()
+}
+
+/// A Parquet file that is being written.
+struct Batches<'a> {
+    file: &'a File,
+    /// `None` until the first frame, which gives the columns.
+    writer: Option<BatchedWriter<File>>,
+}
+
+impl<'a> Batches<'a> {
+    fn new(file: &'a File) -> Self {
+        Self { file, writer: None }
+    }
+
+    /// Adds a row group.
+    fn write(&mut self, frame: &DataFrame) -> io::Result<()> {
+        let writer = match &mut self.writer {
             Some(writer) => writer,
-            free => free.insert(open(file.try_clone()?, frame.schema())?),
+            free => free.insert(open(self.file.try_clone()?, frame.schema())?),
         };
-        writer.write_batch(&frame).map_err(io_error)?;
+        writer.write_batch(frame).map_err(io_error)
     }
-    if let Some(writer) = writer {
-        writer.finish().map_err(io_error)?;
+
+    /// Ends the file, and syncs it.
+    fn finish(self) -> io::Result<()> {
+        if let Some(writer) = self.writer {
+            writer.finish().map_err(io_error)?;
+        }
+        self.file.sync_all()
     }
-    file.sync_all()
 }
 
 fn open(file: File, schema: &Schema) -> io::Result<BatchedWriter<File>> {

@@ -9,6 +9,8 @@ mod files;
 pub mod importers;
 pub mod node_counters;
 pub mod node_rows;
+pub mod place_rows;
+pub mod place_source;
 pub mod progress;
 pub mod resets;
 
@@ -48,6 +50,8 @@ pub struct OwnRun<T> {
 pub struct Input<T> {
     /// Each run of pmmpi once, by run id.
     pub runs: Vec<OwnRun<T>>,
+    /// The file in which each run of pmmpi was found first, by run id; also of runs that are not selected.
+    pub run_files: BTreeMap<String, PathBuf>,
     /// How long each run took on each node, from pmmpi and from other tools.
     pub results: Results,
     /// Number of files that were examined.
@@ -156,8 +160,6 @@ pub fn of_runs<T: Send>(
 struct Reader<'a, T, K> {
     input: Input<T>,
     building: Building,
-    /// The file in which each run was found first.
-    known: HashMap<String, PathBuf>,
     options: &'a importers::ImportOptions,
     /// Number of files at the beginning that belong to an archive: the selection does not concern them.
     archived: usize,
@@ -175,7 +177,6 @@ impl<'a, T: Send, K: Fn(&Run) -> T + Sync> Reader<'a, T, K> {
         Self {
             input: Input::default(),
             building,
-            known: HashMap::new(),
             options,
             archived: 0,
             archives: Vec::new(),
@@ -288,7 +289,7 @@ impl<'a, T: Send, K: Fn(&Run) -> T + Sync> Reader<'a, T, K> {
     /// A run that was given twice counts once.
     fn keep(&mut self, file: &Path, mut read: ReadRun<T>) {
         let run_id = &read.run.run_id;
-        if let Some(first) = self.known.get(run_id) {
+        if let Some(first) = self.input.run_files.get(run_id) {
             if !is_partial(file) && !is_same(file, first) {
                 let (file, first) = (file.display(), first.display());
                 self.input.reject(
@@ -298,7 +299,7 @@ impl<'a, T: Send, K: Fn(&Run) -> T + Sync> Reader<'a, T, K> {
             }
             return;
         }
-        self.known.insert(run_id.clone(), file.to_owned());
+        self.input.run_files.insert(run_id.clone(), file.to_owned());
         read.labels.iter().for_each(|label| self.building.has_class_key(label));
         let Some(nodes) = read.nodes.take() else {
             self.input.left_out.rows += 1;
@@ -400,6 +401,7 @@ impl<T> Default for Input<T> {
     fn default() -> Self {
         Self {
             runs: Vec::new(),
+            run_files: BTreeMap::new(),
             results: Results::default(),
             files: 0,
             unusable: 0,

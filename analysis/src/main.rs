@@ -15,14 +15,15 @@ use pmmpi::record::run_file::default_folder;
 use pmmpi::text::{count, folded, printable};
 use pmmpi_analysis::comparison::selector::Selector;
 use pmmpi_analysis::comparison::{Comparison, Inputs};
-use pmmpi_analysis::export_archive;
+use pmmpi_analysis::export_archive::{self, places};
 use pmmpi_analysis::input::importers::{self, Decoding};
 use pmmpi_analysis::input::resets::Resets;
 use pmmpi_analysis::input::{self, Input};
 use pmmpi_analysis::output;
 use pmmpi_analysis::render::origin::Origin;
 use pmmpi_analysis::render::{
-    answer, comparison, csv, first_warnings, html, json, markdown, node_list, one_line, openmetrics, text,
+    answer, by_place, comparison, csv, first_warnings, html, json, markdown, node_list, one_line,
+    openmetrics, text,
 };
 use pmmpi_analysis::report;
 use pmmpi_analysis::report::warnings;
@@ -32,11 +33,12 @@ use pmmpi_analysis::stats::runs;
 use pmmpi_analysis::stats::two_sets::CompareSettings;
 use pmmpi_analysis::stats::verdict_rule;
 use pmmpi_analysis::table::node_class::{ClassBy, Key};
+use pmmpi_analysis::table::place_table::Level;
 use pmmpi_analysis::verdicts::JudgeSettings;
 use pmmpi_analysis::warning_codes::WarningCode;
 use pmmpi_events::validation::{self, Trust};
 use serde::Serialize;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -136,6 +138,7 @@ fn report(options: &ReportArgs, decoding: Decoding) -> Result<u8, Failure> {
     }
     // Each counter takes time and memory, and verdicts need only some.
     let only = (!options.correlate).then_some(report::COUNTERS.as_slice());
+    let places = report::PlaceSettings { by: options.by.map(Level::from), decoding: decoding.clone() };
     let from = importers::ImportOptions {
         counters: only,
         with_medians: !options.no_history,
@@ -159,7 +162,7 @@ fn report(options: &ReportArgs, decoding: Decoding) -> Result<u8, Failure> {
         made_unix_ns: now_unix_ns(),
     };
     let partial = input.is_partial();
-    let report = report::Report::new(input, &trust, &settings);
+    let report = report::Report::new(input, &trust, &settings, &places);
     let rendered = match options.format {
         ReportFormat::Text => for_place(text::report(&report, &read, options.top), options.output.as_deref()),
         ReportFormat::Json => json(&report)?,
@@ -283,18 +286,41 @@ fn export(options: &ExportArgs, decoding: Decoding) -> Result<u8, Failure> {
     let exported =
         export_archive::export(&input.results, archived, folder, &from.decoding).map_err(failed)?;
     let known = input.results.repeated_rows;
+    let places = match options.places {
+        true => Some(places::add(&selected_runs(&input), folder, &trust, &from.decoding).map_err(failed)?),
+        false => None,
+    };
+    let of_places = places.as_ref().map(|places| format!(", and {} by place", count(places.runs, "run")));
     let text = format!(
-        "{} added to {}, {known} were already there\n",
+        "{} added to {}, {known} were already there{}\n",
         count(exported.rows, "row"),
-        folder.display()
+        folder.display(),
+        of_places.unwrap_or_default()
     );
     write(&text, None)?;
-    for warning in input.warnings.iter().cloned().chain(warnings::of_results(&input.results)) {
+    let unread = places.map(|places| places.warnings).unwrap_or_default();
+    let all = input.warnings.iter().cloned().chain(warnings::of_results(&input.results)).chain(unread);
+    for warning in all {
         if warning.code != WarningCode::RepeatedRows {
             say(&format!("{} [{}]", warning.message, warning.code.name()));
         }
     }
     Ok(if input.is_partial() { PARTIAL } else { 0 })
+}
+
+/// The selected runs of pmmpi, each with its file and its start.
+fn selected_runs(input: &Input<()>) -> BTreeMap<String, (PathBuf, i64)> {
+    let table = &input.results.table;
+    let starts: HashMap<String, i64> = (0..table.len())
+        .filter(|row| table.is_own(*row))
+        .map(|row| (table.run_id(row), table.started_unix_ns[row]))
+        .collect();
+    let of_run = |run: &input::OwnRun<()>| {
+        let file = input.run_files.get(&run.run_id)?;
+        let started = starts.get(&run.run_id)?;
+        Some((run.run_id.clone(), (file.clone(), *started)))
+    };
+    input.runs.iter().filter_map(of_run).collect()
 }
 
 /// The paths that the user gave, or the default folder, which exists after a first measurement.
@@ -435,8 +461,11 @@ fn json(value: &impl Serialize) -> Result<String, Failure> {
 }
 
 fn csv(report: &report::Report) -> Result<String, Failure> {
-    csv::nodes(report)
-        .map_err(|e| Failure { code: PARTIAL, message: format!("pmmpi cannot write the report as CSV: {e}") })
+    let rows = match &report.by_place {
+        Some(places) => by_place::csv(places),
+        None => csv::nodes(report),
+    };
+    rows.map_err(|e| Failure { code: PARTIAL, message: format!("pmmpi cannot write the report as CSV: {e}") })
 }
 
 /// On a terminal, text that fits its width. In a file or a pipe lines stay whole, for grep and awk.

@@ -5,6 +5,7 @@
 
 mod aligned;
 pub mod answer;
+pub mod by_place;
 mod cells;
 pub mod comparison;
 pub mod csv;
@@ -22,6 +23,7 @@ mod run_table;
 mod tables;
 mod tabular;
 pub mod text;
+mod where_slow;
 
 use pmmpi::text::printable;
 

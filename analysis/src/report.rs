@@ -4,6 +4,7 @@
 //! nodes are slow.
 
 pub mod accounted;
+pub mod by_place;
 pub mod counters;
 pub mod failed_runs;
 pub mod health;
@@ -18,19 +19,22 @@ mod split_labels;
 mod unread_paths;
 pub mod warnings;
 
-use crate::input::importers::{self, Rejected, Results};
+use crate::input::importers::{self, Decoding, Rejected, Results};
+use crate::input::place_source::PlaceSource;
 use crate::input::{self, Input};
 use crate::stats::node_counts::NAMES;
 use crate::stats::verdict_rule::Verdict;
+use crate::table::place_table::Level;
 use crate::table::selection::Selected;
 use crate::table::{BOUNDS, NoTime, WrongResults};
 use crate::verdicts::goes_with_slowness::ClassSlowness;
 use crate::verdicts::node_report::{
     ClassReport, DriftReport, FlakyReport, NodeReport, Reconfigured, SlowRunReport,
 };
-use crate::verdicts::{self, JudgeSettings, Verdicts};
+use crate::verdicts::{self, JudgeSettings, Verdicts, where_slow};
 use crate::warning_codes::{Warning, WarningCode};
 use accounted::{Accounted, Group};
+use by_place::ByPlace;
 use failed_runs::FailedNode;
 use often_waited_for::{OftenWaitedFor, often};
 use pmmpi::record::Run;
@@ -56,6 +60,15 @@ pub fn read(paths: &[PathBuf], options: &importers::ImportOptions, trust: &Trust
 /// Like [`read`], for runs that are in memory.
 pub fn of_runs(runs: &[Run], options: &importers::ImportOptions, trust: &Trust) -> Input<RunReport> {
     input::of_runs(runs, options, trust, |run| RunReport::new(run, trust))
+}
+
+/// What a report shows of the places of nodes.
+#[derive(Clone, Debug, Default)]
+pub struct PlaceSettings {
+    /// Metrics and counts at each place of this level.
+    pub by: Option<Level>,
+    /// For the files of an archive.
+    pub decoding: Decoding,
 }
 
 /// All that `pmmpi report` shows.
@@ -99,6 +112,9 @@ pub struct Report {
     /// What goes with slowness, by class; `None`: the user did not ask for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub goes_with_slowness: Option<Vec<ClassSlowness>>,
+    /// Metrics and counts by place; `None`: the user did not ask for them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by_place: Option<ByPlace>,
     /// Nodes that came last in more runs than chance explains, the latest first.
     pub waited_for: Vec<OftenWaitedFor>,
     /// Rejected rows and values of other tools' results: the first hundred.
@@ -215,12 +231,24 @@ pub struct RejectedRow {
 
 impl Report {
     /// Builds the report from the input; `settings` hold the limits of the verdicts.
-    pub fn new(input: Input<RunReport>, trust: &Trust, settings: &JudgeSettings) -> Self {
+    pub fn new(
+        input: Input<RunReport>,
+        trust: &Trust,
+        settings: &JudgeSettings,
+        places: &PlaceSettings,
+    ) -> Self {
         let Input { runs, results, hosts, .. } = input;
         let runs: Vec<RunReport> = runs.into_iter().map(|run| run.kept).collect();
         let judged = verdicts::judge(&results.table, &results.order, settings);
         let Verdicts {
-            mut nodes, classes, reconfigured, slow_runs, flaky, drift, goes_with_slowness, ..
+            mut nodes,
+            classes,
+            reconfigured,
+            mut slow_runs,
+            flaky,
+            drift,
+            goes_with_slowness,
+            ..
         } = judged;
         let mut all = input.warnings;
         all.extend(warnings::of_results(&results));
@@ -231,6 +259,14 @@ impl Report {
         all.extend(unread_paths::warning(&results.guessed_nodes));
         all.extend(split_labels::warning(&runs, &classes));
         all.extend(warnings::unusable_trust(trust));
+        let source = PlaceSource::of(&results, &places.decoding);
+        where_slow::of_runs(&mut slow_runs, &results.table, &source, trust, &settings.run);
+        where_slow::of_nodes(&mut nodes, &source, trust, &settings.run);
+        let by_place = places.by.map(|level| {
+            let (by_place, warnings) = ByPlace::of(&source, &results.table, &slow_runs, level, trust);
+            all.extend(warnings);
+            by_place
+        });
         all.sort();
         let rejected = results.rejected.iter().map(|rejected| RejectedRow::new(&results, rejected)).collect();
         let waited_for = often(&runs, settings.run.q);
@@ -266,6 +302,7 @@ impl Report {
             flaky,
             drift,
             goes_with_slowness: settings.goes_with_slowness.map(|_| goes_with_slowness),
+            by_place,
             waited_for,
             rejected,
             warnings: all,

@@ -74,6 +74,7 @@ pub mod resolution;
 pub mod rounds;
 pub mod run_law;
 pub mod runs;
+pub mod slow_places;
 pub mod term_parts;
 pub mod terms;
 pub mod time_order;

@@ -10,6 +10,8 @@ pub mod node_class;
 mod numbers;
 mod order;
 mod origins;
+pub mod place_table;
+pub mod place_values;
 pub mod run_name;
 pub mod selection;
 mod shared;

@@ -22,6 +22,7 @@ mod rounds_of_runs;
 mod run_spread;
 mod suspects;
 mod warnings;
+pub mod where_slow;
 mod why;
 mod why_run;
 
@@ -244,6 +245,10 @@ fn shortened(class: &str) -> String {
     end.map_or_else(|| class.to_owned(), |end| format!("{}...", &class[..end]))
 }
 
+/// Why a slow run has no places.
+const NO_PLACES: &str = "no core, socket or rank is known to differ: the run was not counted by place, or its cause has no place, \
+     or the places do not differ enough";
+
 struct Judge<'a> {
     table: &'a RunTable,
     names: &'a SharedNames,
@@ -407,6 +412,7 @@ impl Judge<'_> {
                 if session.is_none() {
                     null_reasons.insert("session", judged_node::NO_SESSION.into());
                 }
+                null_reasons.insert("places", NO_PLACES.into());
                 null_reasons.share(&mut known);
                 self.all.slow_runs.push(SlowRunReport {
                     run_id: table.run_id(row),
@@ -418,6 +424,7 @@ impl Judge<'_> {
                     p_value: run.p,
                     p_adjusted: run.adjusted_p,
                     why,
+                    places: None,
                     null_reasons,
                 });
             }

@@ -166,6 +166,10 @@ codes! {
         "A run file was written by a newer pmmpi."
         "Read the file with `pmmpi report` of the version that wrote the file, or of a later version."
         "run.pmr: has schema 9, but this pmmpi reads only schemas up to 5: use a newer pmmpi"
+    NoPlaces "no-places"
+        "Runs of an archive have no rows by place, so the report cannot tell what was counted at each core or rank."
+        "Export the run files of these runs again with `pmmpi export --places`."
+        "3 runs of an archive have no rows by place, for example 20261101T120000Z-n1-7-1c"
     NoRunFiles "no-run-files"
         "A folder contains no run file."
         "Measure a program with `pmmpi PROGRAM`, or name the folder that was given to --out, not its \
@@ -321,6 +325,10 @@ codes! {
         "The names of nodes come from the paths of files, and the paths differ in another part that pmmpi did not read. If this part is the node, several nodes look like one."
         "Say what each part of a path is, with --path-pattern; docs/import.md describes patterns."
         "the names of the nodes come from the paths of 35 files (hpl/cn017/run3/HPL.out: node run3), but another part of these paths differs, too: cn016, cn017, cn018, ...; if this part is the node: --path-pattern '{node}/{run}/HPL.out'"
+    UnreadPlaces "unread-places"
+        "A file with the counts of runs by place could not be read. The rest of the report does not need it."
+        "Repair or remove the file; if it belongs to an archive, export the run files again with --places."
+        "archive/_places/month=2026-11/pmmpi-1.parquet is damaged: it has no column event"
     UnreadValues "unread-values"
         "pmmpi did not read some values of another tool's results: text, rates, or times that the user did \
          not request."

@@ -5,7 +5,7 @@ mod common;
 
 use common::Folder;
 use pmmpi_analysis::input::importers::ImportOptions;
-use pmmpi_analysis::report::{self, Report};
+use pmmpi_analysis::report::{self, PlaceSettings, Report};
 use pmmpi_analysis::table::selection::Selection;
 use pmmpi_analysis::verdicts::JudgeSettings;
 use pmmpi_events::validation::Trust;
@@ -89,7 +89,7 @@ proptest! {
             ..ImportOptions::default()
         };
         let input = report::read(&[path], &options, &Trust::default());
-        let found = Report::new(input, &Trust::default(), &JudgeSettings::default());
+        let found = Report::new(input, &Trust::default(), &JudgeSettings::default(), &PlaceSettings::default());
         let places = unexplained(&serde_json::to_value(found).unwrap(), "");
         prop_assert!(places.is_empty(), "{:?}", places);
     }

@@ -65,6 +65,14 @@ pub enum Scope {
 }
 
 impl Scope {
+    /// All scopes.
+    pub const ALL: [Self; 3] = [Self::Task, Self::Core, Self::Socket];
+
+    /// The scope with this name; `None` if there is none.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|scope| scope.name() == name)
+    }
+
     /// The name in options and JSON.
     pub fn name(self) -> &'static str {
         match self {

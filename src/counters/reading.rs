@@ -64,6 +64,22 @@ pub enum Quality {
 }
 
 impl Quality {
+    /// All qualities, in the order of their declaration.
+    pub const ALL: [Self; 7] = [
+        Self::Exact,
+        Self::Scaled,
+        Self::Partial,
+        Self::Unsupported,
+        Self::Denied,
+        Self::Unavailable,
+        Self::Overflowed,
+    ];
+
+    /// The quality with this name; `None` if there is none.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|quality| quality.name() == name)
+    }
+
     /// True if there is a value.
     pub fn has_value(self) -> bool {
         matches!(self, Quality::Exact | Quality::Scaled | Quality::Partial)

@@ -4,6 +4,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use pmmpi_analysis::input::importers::PathPattern;
 use pmmpi_analysis::table::host_list::HostList;
 use pmmpi_analysis::table::node_class::ClassBy;
+use pmmpi_analysis::table::place_table::Level;
 use pmmpi_analysis::table::run_name::RunName;
 use pmmpi_analysis::table::selection::{LabelValue, Moment, Selection};
 use std::path::PathBuf;
@@ -48,7 +49,7 @@ memory, Linux kernel, command, ranks and labels, in the node's latest session.
 {EXIT_STATUS}
 3: --fail-on found WHAT (docs/report.md lists all), 4: no node could be judged.
 Select: --since T, --until T, --node LIST, --class C, --run ID, --where K=V.
-Also: --correlate, --delta-history, --fdr, --resets, --exit (docs/report.md).
+Also: --by core|rank|..., --correlate, --fdr, --resets, --exit (docs/report.md).
 Example: pmmpi report --format json a.pmr | jq '.nodes[].verdict'"
     )
 }
@@ -130,6 +131,9 @@ pub struct ReportArgs {
     /// CSV file with node,when: after maintenance a node's history starts anew
     #[arg(long, value_name = "FILE", hide = true)]
     pub resets: Option<PathBuf>,
+    /// Show metrics and counts of each node, socket, numa, core or rank
+    #[arg(long, value_enum, value_name = "PLACE", hide = true)]
+    pub by: Option<ByPlace>,
     /// Read all counters, and show which go with slow runs and slow nodes
     #[arg(long, hide = true)]
     pub correlate: bool,
@@ -219,6 +223,9 @@ pub struct ExportArgs {
     /// The archive; pmmpi creates it if it is missing
     #[arg(short, long, value_name = "DIR")]
     pub output: PathBuf,
+    /// Also add the counts of each core, socket and rank
+    #[arg(long)]
+    pub places: bool,
     /// Keys of a class: cpu,memory,LABEL,... or none
     #[arg(long, value_name = "KEYS")]
     pub class_by: Option<ClassBy>,
@@ -226,6 +233,33 @@ pub struct ExportArgs {
     pub select: Select,
     #[command(flatten)]
     pub of_others: OfOthers,
+}
+
+/// The part of a node that a row is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ByPlace {
+    /// The whole node
+    Node,
+    /// Each socket
+    Socket,
+    /// Each NUMA node
+    Numa,
+    /// Each core
+    Core,
+    /// Each rank
+    Rank,
+}
+
+impl From<ByPlace> for Level {
+    fn from(place: ByPlace) -> Self {
+        match place {
+            ByPlace::Node => Self::Node,
+            ByPlace::Socket => Self::Socket,
+            ByPlace::Numa => Self::Numa,
+            ByPlace::Core => Self::Core,
+            ByPlace::Rank => Self::Rank,
+        }
+    }
 }
 
 /// What makes a report fail.

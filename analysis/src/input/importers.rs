@@ -16,7 +16,7 @@ mod hpl;
 mod hyperfine;
 mod invalid_value;
 mod json;
-mod parquet;
+pub(crate) mod parquet;
 mod path_pattern;
 mod reframe;
 mod row;
@@ -42,6 +42,9 @@ pub(crate) use unusable_file::ImportFault;
 /// The folder of an archive with its medians. Its name tells readers of Parquet, such as Spark, to leave it out: they would
 /// take medians for runs.
 pub const MEDIANS_FOLDER: &str = "_medians";
+
+/// The folder of an archive with what was counted at each place of its runs.
+pub const PLACES_FOLDER: &str = "_places";
 
 /// Number of rejected rows that are kept with a reason. All rejected rows are counted.
 pub const REJECTED_KEPT: usize = 100;

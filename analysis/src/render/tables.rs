@@ -1,15 +1,15 @@
 //! The tables of a report, for all formats that have tables.
 
 use super::cells::{self, class_numbers, classes, interval, percent, probability, seconds};
-use super::run_spread;
 use super::tabular::{Cell, Table, left, name, or_dash, right, words};
-use super::{goes_with_slowness, last_run, more, run_table, shown};
+use super::{by_place, goes_with_slowness, last_run, more, run_spread, run_table, shown, where_slow};
 use crate::report::Report;
 use crate::stats::own_history::{Course, OwnVerdict};
 use crate::verdicts::node_report::{DriftReport, NodeReport, SlowRunReport};
 
 /// All tables that have rows, each with at most `top` rows (0: all).
 pub fn of(report: &Report, top: usize) -> Vec<Table> {
+    let by_place = by_place::table(report, top);
     let all = [
         nodes(&report.nodes, top),
         of_classes(report, top),
@@ -22,7 +22,11 @@ pub fn of(report: &Report, top: usize) -> Vec<Table> {
     ];
     let of_last_run =
         [last_run::regions(&report.runs, top), last_run::metrics(&report.runs, &report.series, top)];
-    all.into_iter().chain(of_last_run.into_iter().flatten()).filter(|table| !table.rows.is_empty()).collect()
+    all.into_iter()
+        .chain(by_place)
+        .chain(of_last_run.into_iter().flatten())
+        .filter(|table| !table.rows.is_empty())
+        .collect()
 }
 
 fn nodes(nodes: &[NodeReport], top: usize) -> Table {
@@ -64,7 +68,8 @@ fn nodes(nodes: &[NodeReport], top: usize) -> Table {
         cells
     };
     let rows = nodes[..shown].iter().map(row).collect();
-    Table { columns, rows, more: more(hidden, "more rows of nodes"), ..Table::default() }
+    let notes = where_slow::of_nodes(nodes);
+    Table { columns, rows, more: more(hidden, "more rows of nodes"), notes, ..Table::default() }
 }
 
 fn of_classes(report: &Report, top: usize) -> Table {
@@ -114,6 +119,7 @@ fn slow_runs(runs: &[SlowRunReport], top: usize) -> Table {
         ],
         rows,
         more: more(hidden, "more slow runs"),
+        notes: where_slow::of_runs(runs),
         ..Table::default()
     }
 }

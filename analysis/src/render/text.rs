@@ -10,7 +10,7 @@ pub use bounds::bounds;
 
 use super::aligned::aligned;
 use super::tabular::Table;
-use super::{answer, last_run, more, one_line, run_table, shown};
+use super::{answer, by_place, last_run, more, one_line, run_table, shown};
 use crate::report::Report;
 use node_names::NodeNames;
 use pmmpi::text::count;
@@ -53,6 +53,7 @@ pub fn report(report: &Report, read: &ReadCounts, top: usize) -> String {
     }
     table(&mut text, &run_table::of(&report.runs, top, Some(WIDTH)));
     lateness::table(&mut text, &report.runs, top);
+    by_place::table(report, top).iter().for_each(|found| table(&mut text, found));
     let of_last_run =
         [last_run::regions(&report.runs, top), last_run::metrics(&report.runs, &report.series, top)];
     of_last_run.iter().flatten().for_each(|found| table(&mut text, found));

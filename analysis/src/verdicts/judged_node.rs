@@ -199,6 +199,7 @@ fn report(
             term_parts: parts,
         }
         .shared(),
+        places: None,
         slow_runs: None,
         null_reasons,
     }

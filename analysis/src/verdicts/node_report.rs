@@ -1,6 +1,7 @@
 //! The parts of the report about nodes and their runs. The keys are a contract: later versions may only add keys.
 
 use super::null_reasons::NullReasons;
+use super::where_slow::SlowPlaces;
 use crate::stats::own_history::{Course, OwnVerdict};
 use crate::stats::verdict_rule::Verdict;
 use crate::table::{Shared, SharedText};
@@ -62,6 +63,9 @@ pub struct NodeReport {
     /// Why the node is slow.
     #[serde(flatten)]
     pub why: Shared<WhyReport>,
+    /// At which cores, sockets or ranks it is slow, next to the other nodes of its class; `None` if that is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub places: Option<Box<SlowPlaces>>,
     /// Number of its slow runs in this session.
     pub slow_runs: Option<u32>,
     /// Why a value is null.
@@ -461,6 +465,8 @@ pub struct SlowRunReport {
     /// Why it is slower than the other runs of its node in the session.
     #[serde(flatten)]
     pub why: Shared<WhyReport>,
+    /// At which cores, sockets or ranks it is slow, next to the other runs of its node.
+    pub places: Option<SlowPlaces>,
     /// Why a value is null.
     pub null_reasons: NullReasons,
 }

@@ -1,6 +1,6 @@
 //! Lists the files in folders, in an order that does not depend on the file system.
 
-use super::MEDIANS_FOLDER;
+use super::{MEDIANS_FOLDER, PLACES_FOLDER};
 use pmmpi::partial::SUFFIX;
 use pmmpi::record::run_file::EXTENSION;
 use std::collections::HashSet;
@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 
 /// The empty file that Spark writes beside its results.
 const SPARK_DONE: &str = "_SUCCESS";
+/// Folders of an archive, and a file, that have no rows of runs.
+const NO_RUNS: [&str; 3] = [MEDIANS_FOLDER, PLACES_FOLDER, SPARK_DONE];
 /// Depth to which subfolders are searched.
 const DEPTH: usize = 16;
 
@@ -48,7 +50,7 @@ fn walk(
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
         let name = entry.file_name();
-        if name.as_encoded_bytes().starts_with(b".") || name == MEDIANS_FOLDER || name == SPARK_DONE {
+        if name.as_encoded_bytes().starts_with(b".") || NO_RUNS.iter().any(|other| name == *other) {
             continue;
         }
         let (path, kind) = (entry.path(), entry.file_type()?);

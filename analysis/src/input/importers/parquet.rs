@@ -10,17 +10,17 @@ mod row_groups;
 mod rows;
 
 use super::building::Building;
-use super::{ImportFault, ImportOptions};
+use super::{Decoding, ImportFault, ImportOptions};
 use columns::Columns;
-use polars::prelude::{DataFrame, PolarsError};
+use polars::prelude::{ArrowSchema, DataFrame, PolarsError};
 use polars_io::SerReader;
 use polars_io::parquet::read::{FileMetadata, ParquetReader};
 use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::Once;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, Once};
 
 /// Number of files that any thread reads now.
 static READING: AtomicUsize = AtomicUsize::new(0);
@@ -29,47 +29,99 @@ pub(super) fn read(path: &Path, options: &ImportOptions, building: &mut Building
     if path == Path::new("-") || !std::fs::metadata(path)?.is_file() {
         return Err(ImportFault::Pipe);
     }
+    guarded(path, &options.decoding, || read_all(path, options, building))
+}
+
+/// Calls `read`, which decodes a file. A damaged file can make the library panic or crash the process. A panic ends here, and
+/// what was read before it stays.
+fn guarded(
+    path: &Path,
+    decoding: &Decoding,
+    read: impl FnOnce() -> Result<(), ImportFault>,
+) -> Result<(), ImportFault> {
     quiet();
-    // A damaged file can make the library panic or crash the process. A panic ends here, and rows from before it
-    // stay.
     READING.fetch_add(1, Ordering::Relaxed);
-    let read = options.decoding.of(path, || {
-        let read = catch_unwind(AssertUnwindSafe(|| read_all(path, options, building)));
-        read.unwrap_or_else(|_| Err(contradiction()))
-    });
+    let read =
+        decoding.of(path, || catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| Err(contradiction())));
     READING.fetch_sub(1, Ordering::Relaxed);
     read
 }
 
+/// Gives the row groups of a file to `take`, in order. Leaves out a row group if `is_needed` is false for the least and the
+/// greatest text of `column` in it. `is_alone`: decodes only this column.
+pub(crate) fn row_groups(
+    path: &Path,
+    decoding: &Decoding,
+    (column, is_alone): (&str, bool),
+    is_needed: impl Fn(&[u8], &[u8]) -> bool,
+    mut take: impl FnMut(DataFrame) -> Result<(), ImportFault>,
+) -> Result<(), ImportFault> {
+    guarded(path, decoding, || {
+        let opened = Opened::open(path)?;
+        let ranges = row_groups::texts(&opened.metadata, &opened.schema, column);
+        let columns = is_alone.then(|| opened.schema.index_of(column).into_iter().collect::<Vec<usize>>());
+        let needed =
+            ranges.into_iter().map(|range| range.is_none_or(|[first, last]| is_needed(&first, &last)));
+        for slice in row_groups::slices(&opened.metadata, &needed.collect::<Vec<bool>>()) {
+            take(opened.decode(slice, columns.clone())?)?;
+        }
+        Ok(())
+    })
+}
+
+/// A file whose rows are not decoded yet.
+struct Opened {
+    file: File,
+    metadata: Arc<FileMetadata>,
+    schema: Arc<ArrowSchema>,
+}
+
+impl Opened {
+    fn open(path: &Path) -> Result<Self, ImportFault> {
+        let file = File::open(path)?;
+        let mut reader = ParquetReader::new(file.try_clone()?);
+        let metadata = reader.get_metadata().map_err(damaged)?.clone();
+        let schema = reader.schema().map_err(damaged)?;
+        if metadata.num_rows > 0 {
+            check(&metadata)?;
+        }
+        Ok(Self { file, metadata, schema })
+    }
+
+    /// So many rows from the first one; all columns, or those with these indices.
+    fn decode(
+        &self,
+        (first, rows): (usize, usize),
+        columns: Option<Vec<usize>>,
+    ) -> Result<DataFrame, ImportFault> {
+        let mut reader = ParquetReader::new(self.file.try_clone()?)
+            .with_slice(Some((first, rows)))
+            .with_projection(columns);
+        reader.set_metadata(self.metadata.clone());
+        let frame = reader.finish().map_err(damaged)?;
+        let is_whole = frame.columns().iter().all(|column| column.len() == rows);
+        if is_whole && frame.height() == rows { Ok(frame) } else { Err(contradiction()) }
+    }
+}
+
 fn read_all(path: &Path, options: &ImportOptions, building: &mut Building) -> Result<(), ImportFault> {
-    let file = File::open(path)?;
-    let bytes = file.metadata()?.len();
-    let mut reader = ParquetReader::new(file.try_clone()?);
-    let metadata = reader.get_metadata().map_err(damaged)?.clone();
-    let schema = reader.schema().map_err(damaged)?;
+    let opened = Opened::open(path)?;
+    let bytes = opened.file.metadata()?.len();
+    let Opened { metadata, schema, .. } = &opened;
     let place = options.place(path)?;
-    let mut columns = Columns::find(&schema, metadata.num_rows as u64, &place, options, building)?;
+    let mut columns = Columns::find(schema, metadata.num_rows as u64, &place, options, building)?;
     if metadata.num_rows == 0 {
         return Err(ImportFault::NoRows);
     }
-    check(&metadata)?;
     let projection = columns.projection();
-    let needed = row_groups::needed(&metadata, &schema, &columns, &options.selection);
-    let slices = row_groups::slices(&metadata, &needed);
+    let needed = row_groups::needed(metadata, schema, &columns, &options.selection);
+    let slices = row_groups::slices(metadata, &needed);
     let rows: usize = slices.iter().map(|(_, rows)| rows).sum();
     building.expect_rows(rows, columns.medians.is_some());
     if columns.medians.is_none() {
         building.leave_out(metadata.num_rows.saturating_sub(rows));
     }
-    let decode = |(first, rows): &(usize, usize)| -> Result<DataFrame, ImportFault> {
-        let mut reader = ParquetReader::new(file.try_clone()?)
-            .with_slice(Some((*first, *rows)))
-            .with_projection(Some(projection.clone()));
-        reader.set_metadata(metadata.clone());
-        let frame = reader.finish().map_err(damaged)?;
-        let is_whole = frame.columns().iter().all(|column| column.len() == *rows);
-        if is_whole && frame.height() == *rows { Ok(frame) } else { Err(contradiction()) }
-    };
+    let decode = |slice: &(usize, usize)| opened.decode(*slice, Some(projection.clone()));
     let mut told = 0;
     std::thread::scope(|scope| {
         // A thread decodes the next part while this thread reads the current part.

@@ -6,7 +6,7 @@ use crate::render::answer;
 use crate::render::cells::{
     self, class_numbers, classes, interval, percent, probability, seconds, shortened,
 };
-use crate::render::run_spread;
+use crate::render::{run_spread, where_slow};
 use crate::report::{Report, SessionsNeeded};
 use crate::stats::own_history::{Course, OwnVerdict};
 use crate::verdicts::node_report::{DriftReport, NodeReport, SlowRunReport};
@@ -48,6 +48,7 @@ pub fn slow_runs(text: &mut String, runs: &[SlowRunReport], names: &NodeNames, t
         line(text, row.trim_end());
     }
     and_more(text, hidden, "more slow runs");
+    where_slow::of_runs(runs).iter().for_each(|sentence| line(text, sentence));
 }
 
 /// Nodes that grew slower, and since when.
@@ -169,6 +170,7 @@ pub fn table(text: &mut String, report: &Report, names: &NodeNames, top: usize) 
             line(text, &format!("why {}: {why}{}", node.node, share.unwrap_or_default()));
         }
     }
+    where_slow::of_nodes(nodes).iter().for_each(|sentence| line(text, sentence));
     line(text, "");
     let classes = classes(nodes);
     let (shown, hidden) = super::shown(classes.len(), top);

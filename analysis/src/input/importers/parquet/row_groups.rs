@@ -50,6 +50,16 @@ pub(super) fn needed(
     groups.map(|group| file.may_match(group, columns, selection)).collect()
 }
 
+/// The least and the greatest text of a column in each row group. `None` if it is not known, or if some are missing.
+pub(super) fn texts(
+    metadata: &FileMetadata,
+    schema: &ArrowSchema,
+    column: &str,
+) -> Vec<Option<[Vec<u8>; 2]>> {
+    let file = File { metadata, schema };
+    (0..metadata.row_groups.len()).map(|group| file.texts(group, column)).collect()
+}
+
 struct File<'a> {
     metadata: &'a FileMetadata,
     schema: &'a ArrowSchema,

@@ -1,0 +1,208 @@
+//! Reads what was counted at each place, for the runs that a report asks for: from their run files, and from the table of
+//! places of an archive. It reads a few runs at a time, because the rows of a fleet do not fit into memory.
+
+use super::archive_medians;
+use super::files::read_one;
+use super::importers::{Decoding, FileFormat, ImportFault, PLACES_FOLDER, Results, parquet};
+use super::place_rows;
+use crate::table::place_table::{PlaceTable, RUN_ID};
+use crate::warning_codes::{Warning, WarningCode};
+use pmmpi::text::count;
+use pmmpi_events::validation::Trust;
+use polars::prelude::PolarsError;
+use rayon::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+/// Run files that are decoded at a time, in parallel.
+const FILES_AT_A_TIME: usize = 16;
+/// Rows that are reduced together: a query costs more than its rows.
+const ROWS_AT_A_TIME: usize = 1 << 16;
+
+/// Where the rows of runs are.
+#[derive(Clone, Debug, Default)]
+pub struct PlaceSource {
+    /// The file of each run that was read from a run file.
+    run_files: BTreeMap<String, PathBuf>,
+    /// Runs that were read from an archive.
+    archived: BTreeSet<String>,
+    archives: Vec<PathBuf>,
+    decoding: Decoding,
+}
+
+/// What was read.
+#[derive(Debug)]
+pub struct Places<T> {
+    /// One per part of the rows; all rows of a run are in one part.
+    pub parts: Vec<T>,
+    /// Files that could not be read, and runs without rows.
+    pub warnings: Vec<Warning>,
+}
+
+impl PlaceSource {
+    /// The source of all runs of pmmpi in `results`.
+    pub fn of(results: &Results, decoding: &Decoding) -> Self {
+        let table = &results.table;
+        let mut source = Self {
+            archives: archive_medians::archives(&results.sources),
+            decoding: decoding.clone(),
+            ..Self::default()
+        };
+        for row in (0..table.len()).filter(|row| table.is_own(*row) && table.median_of(*row).is_none()) {
+            let Some(file) = results.sources.get(table.origins.source(row) as usize) else { continue };
+            match file.format {
+                FileFormat::Run => {
+                    _ = source.run_files.entry(table.run_id(row)).or_insert_with(|| file.path.clone())
+                }
+                _ => _ = source.archived.insert(table.run_id(row)),
+            }
+        }
+        source
+    }
+
+    /// The source of these run files, by run.
+    pub fn of_files(run_files: BTreeMap<String, PathBuf>) -> Self {
+        Self { run_files, ..Self::default() }
+    }
+
+    /// True if the run may have rows by place.
+    pub fn has(&self, run: &str) -> bool {
+        self.run_files.contains_key(run) || self.archived.contains(run)
+    }
+
+    /// All runs of the source.
+    pub fn runs(&self) -> BTreeSet<&str> {
+        self.run_files.keys().chain(&self.archived).map(String::as_str).collect()
+    }
+
+    /// Calls `reduce` for the rows of these runs, in parts.
+    pub fn read<T: Send>(
+        &self,
+        runs: &BTreeSet<&str>,
+        trust: &Trust,
+        reduce: impl Fn(&PlaceTable) -> Result<T, PolarsError> + Sync,
+    ) -> Places<T> {
+        let mut parts = Vec::new();
+        let warnings = self.read_each(runs, trust, reduce, |part| parts.push(part));
+        Places { parts, warnings }
+    }
+
+    /// Like [`Self::read`], but keeps nothing: calls `each` for each part, in the order of the runs' ids.
+    pub fn read_each<T: Send>(
+        &self,
+        runs: &BTreeSet<&str>,
+        trust: &Trust,
+        reduce: impl Fn(&PlaceTable) -> Result<T, PolarsError> + Sync,
+        mut each: impl FnMut(T),
+    ) -> Vec<Warning> {
+        let mut warnings = Vec::new();
+        let files: Vec<(&str, &Path)> = self
+            .run_files
+            .iter()
+            .filter(|(run, _)| runs.contains(run.as_str()))
+            .map(|(run, file)| (run.as_str(), file.as_path()))
+            .collect();
+        let all_files = files.len();
+        let mut together = PlaceTable::default();
+        for (number, files) in files.chunks(FILES_AT_A_TIME).enumerate() {
+            let of_file = |(_, file): &(&str, &Path)| {
+                let run = read_one(file).map_err(|e| e.to_string())?;
+                place_rows::of(&run, &trust.of_run(&run)).map_err(|e| e.to_string())
+            };
+            let read: Vec<Result<PlaceTable, String>> = files.par_iter().map(of_file).collect();
+            for (rows, (_, file)) in read.into_iter().zip(files) {
+                let added = rows.and_then(|rows| together.append(rows).map_err(|e| e.to_string()));
+                warnings.extend(added.err().map(|reason| unread(file, &reason)));
+            }
+            let is_last = (number + 1) * FILES_AT_A_TIME >= all_files;
+            if !together.is_empty() && (is_last || together.len() >= ROWS_AT_A_TIME) {
+                let file = files[0].1;
+                match reduce(&std::mem::take(&mut together)) {
+                    Ok(part) => each(part),
+                    Err(e) => warnings.push(unread(file, &e.to_string())),
+                }
+            }
+        }
+        let mut left: BTreeSet<&str> =
+            self.archived.iter().map(String::as_str).filter(|run| runs.contains(run)).collect();
+        for file in self.archives.iter().flat_map(|archive| files_of(archive)) {
+            if left.is_empty() {
+                break;
+            }
+            if let Err(fault) = self.archive_file(&file, &mut left, &reduce, &mut each) {
+                warnings.push(unread(&file, &fault.to_string()));
+            }
+        }
+        if let Some(first) = left.first() {
+            let have = if left.len() == 1 { "has" } else { "have" };
+            let message = format!(
+                "{} of an archive {have} no rows by place, for example {first}",
+                count(left.len(), "run")
+            );
+            warnings.push(Warning::new(WarningCode::NoPlaces, message));
+        }
+        warnings
+    }
+
+    /// Reads the rows of the runs that are `left` from a file of an archive, and removes these runs from `left`: no run is
+    /// read from two files. The rows of a run are contiguous, but may be in several row groups.
+    fn archive_file<T>(
+        &self,
+        file: &Path,
+        left: &mut BTreeSet<&str>,
+        reduce: impl Fn(&PlaceTable) -> Result<T, PolarsError>,
+        each: &mut impl FnMut(T),
+    ) -> Result<(), ImportFault> {
+        let damaged = |e: PolarsError| ImportFault::Damaged(e.to_string());
+        let wanted: Vec<&str> = left.iter().copied().collect();
+        // The texts of statistics may be cut, which only makes the range larger at its lower end.
+        let is_needed = |first: &[u8], last: &[u8]| {
+            wanted.iter().any(|run| {
+                run.as_bytes() >= first && (run.as_bytes() <= last || run.as_bytes().starts_with(last))
+            })
+        };
+        let mut open: Option<PlaceTable> = None;
+        let mut done: BTreeSet<String> = BTreeSet::new();
+        let mut finish = |rows: PlaceTable, done: &mut BTreeSet<String>| {
+            done.extend(rows.runs().map_err(damaged)?);
+            each(reduce(&rows).map_err(damaged)?);
+            Ok::<(), ImportFault>(())
+        };
+        parquet::row_groups(file, &self.decoding, (RUN_ID, false), is_needed, |frame| {
+            let rows = PlaceTable::checked(frame)
+                .map_err(ImportFault::Damaged)?
+                .of_runs(&wanted)
+                .map_err(damaged)?;
+            let mut all = open.take().unwrap_or_default();
+            all.append(rows).map_err(damaged)?;
+            let (whole, last) = all.without_last_run().map_err(damaged)?;
+            open = Some(last);
+            if whole.is_empty() { Ok(()) } else { finish(whole, &mut done) }
+        })?;
+        if let Some(rows) = open.filter(|rows| !rows.is_empty()) {
+            finish(rows, &mut done)?;
+        }
+        left.retain(|run| !done.contains(*run));
+        Ok(())
+    }
+}
+
+/// The files with rows by place of an archive, in order.
+pub(crate) fn files_of(archive: &Path) -> Vec<PathBuf> {
+    let entries = |folder: &Path| {
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        let mut paths: Vec<PathBuf> = entries
+            .filter(|entry| !entry.file_name().as_encoded_bytes().starts_with(b"."))
+            .map(|entry| entry.path())
+            .collect();
+        paths.sort();
+        paths
+    };
+    let months = entries(&archive.join(PLACES_FOLDER));
+    let files = months.iter().flat_map(|month| entries(month));
+    files.filter(|file| file.extension().is_some_and(|e| e == "parquet")).collect()
+}
+
+fn unread(file: &Path, reason: &str) -> Warning {
+    Warning::new(WarningCode::UnreadPlaces, format!("{} {reason}", file.display()))
+}

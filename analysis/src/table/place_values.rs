@@ -1,0 +1,286 @@
+//! The counts and metrics of one run at each place of a level, from the sums of its counts.
+
+use super::place_table::{Level, Place, PlaceTable};
+use pmmpi::counters::probe::Scope;
+use pmmpi::counters::reading::Quality;
+use pmmpi_events::metrics::{CpuKind, MetricInput, MetricInputs, Per, amount, evaluate};
+use pmmpi_events::validation::EventVerdict;
+use polars::prelude::*;
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// A place of a node. Parts that do not tell places of the level apart are `None`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PlaceKey {
+    /// Host name.
+    pub node: String,
+    /// Socket, NUMA node and core.
+    pub place: Place,
+    /// The rank.
+    pub rank: Option<u32>,
+    /// The region; `None` for the whole work.
+    pub region: Option<String>,
+}
+
+impl OfPlace {
+    /// A count, if it is above 0.
+    pub fn positive(&self, name: &str) -> Option<f64> {
+        let at = self.events.binary_search_by(|(known, _)| known.as_str().cmp(name)).ok()?;
+        Some(self.events[at].1).filter(|value| *value > 0.0)
+    }
+}
+
+/// The values of one run at one place.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct OfPlace {
+    /// Mean over the ranks of the place, or of the node (s).
+    pub elapsed_s: Option<f64>,
+    /// Metrics with a value.
+    pub metrics: Vec<(&'static str, f64)>,
+    /// Metrics without a value, each with the reason.
+    pub lacks: Vec<(&'static str, String)>,
+    /// Sums of counts, in the event's unit, by name.
+    pub events: Vec<(String, f64)>,
+}
+
+/// What the values of a place are for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// Only counts, and the amounts that follow from them; without the times of nodes.
+    Counts,
+    /// Also all metrics.
+    Metrics,
+}
+
+/// Amounts that several events give, or other events on each processor.
+const AMOUNTS: [&str; 4] = ["system_read_bytes", "dram_bytes", "dram_read_bytes", "snoop_filter_evictions"];
+
+/// What was summed at one place of a run.
+#[derive(Default)]
+struct Sums {
+    cpu: CpuKind,
+    /// By family and scope.
+    counts: BTreeMap<(String, &'static str), MetricInput>,
+    /// Means over the ranks of the place: elapsed_s, tsc.
+    times: BTreeMap<String, f64>,
+    ranks: u32,
+    place: Place,
+}
+
+/// What all places of a node share.
+#[derive(Default)]
+struct OfNode {
+    times: BTreeMap<String, f64>,
+    quantities: BTreeMap<String, f64>,
+    sockets: u32,
+}
+
+/// By run, node and region.
+type Nodes = HashMap<(String, String, Option<String>), OfNode>;
+
+/// The values of each run at each place of a level.
+pub fn of_table(
+    rows: &PlaceTable,
+    level: Level,
+    wanted: Wanted,
+) -> PolarsResult<Vec<(String, PlaceKey, OfPlace)>> {
+    let nodes = match wanted {
+        Wanted::Counts => Nodes::new(),
+        Wanted::Metrics => of_nodes(rows)?,
+    };
+    let mut all: BTreeMap<(String, PlaceKey), Sums> = BTreeMap::new();
+    each_sum(&rows.sums(level)?, |run, mut key, sum| {
+        if sum.scope == "node" {
+            return;
+        }
+        let place = key.place;
+        if level == Level::Rank {
+            key.place = Place::default();
+        }
+        let sums = all.entry((run.to_owned(), key)).or_default();
+        sums.cpu = sum.cpu;
+        match sum.scope {
+            "rank" => {
+                sums.place = place;
+                if let Some(value) = sum.input.value {
+                    sums.times.insert(sum.family.to_owned(), value / f64::from(sum.rows.max(1)));
+                }
+                if sum.family == "elapsed_s" {
+                    sums.ranks = sum.rows;
+                }
+            }
+            scope => _ = sums.counts.insert((sum.family.to_owned(), name_of(scope)), sum.input),
+        }
+    })?;
+    let none = OfNode::default();
+    let of = |((run, mut key), sums): ((String, PlaceKey), Sums)| {
+        let of_node = nodes.get(&(run.clone(), key.node.clone(), key.region.clone()));
+        let whole = nodes.get(&(run.clone(), key.node.clone(), None)).unwrap_or(&none);
+        let values = sums.values(level, wanted, of_node.unwrap_or(&none), whole);
+        if level == Level::Rank {
+            key.place = sums.place;
+        }
+        (run, key, values)
+    };
+    Ok(all.into_iter().map(of).collect())
+}
+
+impl Sums {
+    fn values(&self, level: Level, wanted: Wanted, of_node: &OfNode, whole: &OfNode) -> OfPlace {
+        let mut inputs = MetricInputs::new();
+        let mut events: BTreeMap<&str, f64> = BTreeMap::new();
+        // A core counts all that ran on it; a rank counts only itself.
+        let preferred = match level {
+            Level::Core | Level::Numa | Level::Socket => "core",
+            Level::Node | Level::Rank => "task",
+        };
+        let mut chosen: BTreeMap<&str, &MetricInput> = BTreeMap::new();
+        for ((family, scope), input) in &self.counts {
+            if *scope == preferred || !chosen.contains_key(family.as_str()) {
+                chosen.insert(family, input);
+            }
+        }
+        for (family, input) in chosen {
+            events.extend(input.value.map(|value| (family, value)));
+            inputs.add(family, input.clone());
+        }
+        let time = |name: &str| self.times.get(name).or_else(|| of_node.times.get(name)).copied();
+        let elapsed_s = time("elapsed_s").filter(|elapsed| *elapsed > 0.0);
+        elapsed_s.into_iter().for_each(|elapsed| inputs.set("elapsed_s", elapsed));
+        if let Some(ticks) = time("tsc") {
+            inputs.set("tsc", ticks);
+        }
+        // The rate of the TSC is the same in all regions.
+        let rate =
+            whole.times.get("tsc").zip(whole.times.get("elapsed_s")).map(|(ticks, elapsed)| ticks / elapsed);
+        rate.filter(|rate| rate.is_finite()).into_iter().for_each(|rate| inputs.set("tsc_hz", rate));
+        whole.quantities.iter().for_each(|(name, value)| inputs.set(name, *value));
+        if self.ranks > 0 {
+            inputs.set("ranks", f64::from(self.ranks));
+        }
+        let sockets = match level {
+            Level::Node => whole.sockets,
+            _ => 1,
+        };
+        if sockets > 0 {
+            inputs.set("sockets", f64::from(sockets));
+        }
+        let mut events: BTreeMap<String, f64> =
+            events.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        for name in AMOUNTS {
+            if let Ok(value) = amount(&self.cpu, &inputs, name) {
+                events.entry(name.to_owned()).or_insert(value.value);
+            }
+        }
+        let events = events.into_iter().collect();
+        let (mut metrics, mut lacks) = (Vec::new(), Vec::new());
+        if wanted == Wanted::Counts {
+            return OfPlace { elapsed_s, metrics, lacks, events };
+        }
+        for value in evaluate(&self.cpu, &inputs) {
+            let name = value.metric.name.as_str();
+            if value.metric.per == Per::Core && level != Level::Core {
+                lacks.push((name, "the metric is of a core: see --by core".to_owned()));
+                continue;
+            }
+            match value.value() {
+                Some(of_place) => metrics.push((name, of_place)),
+                None => lacks.push((name, value.reason().unwrap_or_default())),
+            }
+        }
+        OfPlace { elapsed_s, metrics, lacks, events }
+    }
+}
+
+/// What the nodes of the runs have in common for all places.
+fn of_nodes(rows: &PlaceTable) -> PolarsResult<Nodes> {
+    let mut nodes = Nodes::new();
+    each_sum(&rows.sums(Level::Node)?, |run, key, sum| {
+        let node = nodes.entry((run.to_owned(), key.node, key.region)).or_default();
+        let mean = sum.input.value.map(|value| value / f64::from(sum.rows.max(1)));
+        let values = match sum.scope {
+            "rank" => &mut node.times,
+            "node" => &mut node.quantities,
+            _ => return,
+        };
+        values.extend(mean.map(|mean| (sum.family.to_owned(), mean)));
+    })?;
+    let mut sockets: HashMap<(String, String), HashSet<Option<u32>>> = HashMap::new();
+    each_sum(&rows.sums(Level::Socket)?, |run, key, sum| {
+        if sum.scope == "socket" && key.region.is_none() {
+            sockets.entry((run.to_owned(), key.node)).or_default().insert(key.place.socket);
+        }
+    })?;
+    for ((run, node), sockets) in sockets {
+        // With an unknown topology, the sockets of the counts cannot be told apart.
+        if !sockets.contains(&None) {
+            nodes.entry((run, node, None)).or_default().sockets = sockets.len() as u32;
+        }
+    }
+    Ok(nodes)
+}
+
+/// One row of [`PlaceTable::sums`].
+struct Sum<'a> {
+    cpu: CpuKind,
+    family: &'a str,
+    scope: &'a str,
+    rows: u32,
+    input: MetricInput,
+}
+
+/// Calls `with` for each row, with its run and place.
+fn each_sum(sums: &DataFrame, mut with: impl FnMut(&str, PlaceKey, Sum<'_>)) -> PolarsResult<()> {
+    if sums.height() == 0 {
+        return Ok(());
+    }
+    let text = |name: &str| sums.column(name)?.str();
+    // A column that does not tell places of the level apart is not there.
+    let number = |name: &str| sums.column(name).ok().and_then(|column| column.u32().ok());
+    let [run, node, region, family, scope, vendor, quality, reason] =
+        ["run_id", "node", "region", "family", "scope", "cpu_vendor", "quality", "reason"].map(text);
+    let (run, node, region, family, scope) = (run?, node?, region?, family?, scope?);
+    let (vendor, quality, reason) = (vendor?, quality?, reason?);
+    let [socket, numa, core, rank, of_family, model, rows] =
+        ["socket", "numa", "core", "rank", "cpu_family", "cpu_model", "rows"].map(number);
+    let (value, share) = (sums.column("value")?.f64()?, sums.column("running_share")?.f64()?);
+    let unusable = sums.column("unusable")?.bool()?;
+    let at = |column: Option<&UInt32Chunked>, row: usize| column.and_then(|column| column.get(row));
+    for row in 0..sums.height() {
+        let place = Place {
+            socket: at(socket, row),
+            numa: at(numa, row),
+            core: at(core, row),
+            hardware_thread: None,
+        };
+        let key = PlaceKey {
+            node: node.get(row).unwrap_or_default().to_owned(),
+            place,
+            rank: at(rank, row),
+            region: region.get(row).map(str::to_owned),
+        };
+        let cpu = match (vendor.get(row), at(of_family, row), at(model, row)) {
+            (Some(vendor), Some(family), Some(model)) => CpuKind { vendor: vendor.to_owned(), family, model },
+            _ => CpuKind::default(),
+        };
+        let scope = scope.get(row).unwrap_or_default();
+        let input = MetricInput {
+            value: value.get(row),
+            quality: quality.get(row).and_then(Quality::named).unwrap_or(Quality::Unavailable),
+            running_share: share.get(row),
+            reason: reason.get(row).map(str::to_owned),
+            trust: match unusable.get(row) {
+                Some(true) => EventVerdict::Unusable,
+                _ => EventVerdict::Unknown,
+            },
+            scope: Scope::named(scope).unwrap_or_default(),
+        };
+        let (family, rows) = (family.get(row).unwrap_or_default(), at(rows, row).unwrap_or(0));
+        with(run.get(row).unwrap_or_default(), key, Sum { cpu, family, scope, rows, input });
+    }
+    Ok(())
+}
+
+/// The name of a scope, which lives as long as the program.
+fn name_of(scope: &str) -> &'static str {
+    Scope::named(scope).unwrap_or_default().name()
+}

@@ -1,0 +1,317 @@
+//! Where slow runs and slow nodes are slow: the cores, sockets or ranks at which the count behind the cause differs from that of
+//! the other runs of the node, or of the other nodes of the class.
+
+use super::node_report::{NodeReport, SlowRunReport};
+use crate::input::place_source::PlaceSource;
+use crate::stats::runs::SlowRunSettings;
+use crate::stats::slow_places::{SlowPlace, slow_places};
+use crate::stats::verdict_rule::Verdict;
+use crate::table::RunTable;
+use crate::table::place_table::{Level, Place, PlaceTable};
+use crate::table::place_values::{OfPlace, PlaceKey, Wanted, of_table};
+use pmmpi::counters::probe::Scope;
+use pmmpi_events::validation::Trust;
+use polars::prelude::PolarsResult;
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// The places at which a run or a node is slow.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SlowPlaces {
+    /// What differs there: an event, or a quotient of two.
+    pub measure: &'static str,
+    /// core, socket or rank.
+    pub by: &'static str,
+    /// Number of places that were compared.
+    pub compared: usize,
+    /// Number of sockets of these places.
+    pub sockets: usize,
+    /// The places.
+    pub places: Vec<PlaceOfRun>,
+}
+
+/// One place.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PlaceOfRun {
+    /// The socket; absent if it is unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub socket: Option<u32>,
+    /// The core; absent if it is unknown, or if sockets were compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub core: Option<u32>,
+    /// The rank; absent unless ranks were compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rank: Option<u32>,
+    /// The measure there as a multiple of its median over the runs of the node, or over the nodes of the class.
+    pub ratio: f64,
+}
+
+/// A value that shows where something is slow.
+struct Measure {
+    name: &'static str,
+    /// True: sockets have it; otherwise cores, or ranks that have no core of their own.
+    is_of_sockets: bool,
+    /// True if a small value makes a place slow.
+    is_lower: bool,
+    value: fn(&OfPlace) -> Option<f64>,
+}
+
+/// All measures; [`measures`] gives those of a cause.
+const MEASURES: [Measure; 10] = [
+    Measure::lower("cycles/ref_cycles", |place| ratio(place, "cycles", "ref_cycles")),
+    Measure::lower("cycles/task_clock_ns", |place| ratio(place, "cycles", "task_clock_ns")),
+    Measure::higher("task_clock_ns", |place| place.positive("task_clock_ns")),
+    Measure::higher("cycles/instructions", |place| ratio(place, "cycles", "instructions")),
+    Measure::higher("system_read_bytes", |place| place.positive("system_read_bytes")),
+    Measure::higher("snoop_filter_evictions", |place| place.positive("snoop_filter_evictions")).of_sockets(),
+    Measure::higher("dram_bytes", |place| place.positive("dram_bytes")).of_sockets(),
+    Measure::higher("instructions", |place| place.positive("instructions")),
+    Measure::higher("work", work),
+    Measure::lower("utilisation", work),
+];
+
+/// Reference cycles, else the task clock.
+fn work(place: &OfPlace) -> Option<f64> {
+    place.positive("ref_cycles").or_else(|| place.positive("task_clock_ns"))
+}
+
+fn ratio(place: &OfPlace, above: &str, below: &str) -> Option<f64> {
+    Some(place.positive(above)? / place.positive(below)?)
+}
+
+impl Measure {
+    const fn higher(name: &'static str, value: fn(&OfPlace) -> Option<f64>) -> Self {
+        Self { name, value, is_of_sockets: false, is_lower: false }
+    }
+
+    const fn lower(name: &'static str, value: fn(&OfPlace) -> Option<f64>) -> Self {
+        Self { is_lower: true, ..Self::higher(name, value) }
+    }
+
+    const fn of_sockets(self) -> Self {
+        Self { is_of_sockets: true, ..self }
+    }
+
+    fn is_of(&self, level: Level) -> bool {
+        self.is_of_sockets == (level == Level::Socket)
+    }
+}
+
+/// What shows the places of a cause, the most telling first.
+fn measures(cause: &str) -> &'static [&'static str] {
+    match cause.split_once('/').unwrap_or((cause, "")) {
+        ("frequency", _) => &["cycles/ref_cycles"],
+        ("net-frequency", _) => &["cycles/task_clock_ns"],
+        ("on-cpu", _) => &["task_clock_ns"],
+        ("cpi", "snoop-filter") => &["system_read_bytes", "snoop_filter_evictions", "cycles/instructions"],
+        ("cpi", "cache" | "cache-and-memory") => &["system_read_bytes", "dram_bytes", "cycles/instructions"],
+        ("cpi", _) => &["cycles/instructions"],
+        ("instructions", _) => &["instructions"],
+        ("imbalance", _) => &["work"],
+        ("utilisation", _) => &["utilisation"],
+        _ => &[],
+    }
+}
+
+/// Socket, core and rank, as far as they tell places of a level apart.
+type Identity = [Option<u32>; 3];
+
+/// The place of a value at a level; `None` if it is of several cores, sockets or ranks.
+fn identity(level: Level, key: &PlaceKey) -> Option<Identity> {
+    let Place { socket, core, .. } = key.place;
+    let (own, identity) = match level {
+        Level::Rank => (key.rank, [None, None, key.rank]),
+        Level::Core => (core, [socket, core, None]),
+        _ => (socket, [socket, None, None]),
+    };
+    own.map(|_| identity)
+}
+
+/// The measures at one place of a run.
+struct AtPlace {
+    level: Level,
+    place: Identity,
+    socket: Option<u32>,
+    /// The logarithm of each of [`MEASURES`]; NaN if there is none. A larger value makes the place slower.
+    values: [f64; MEASURES.len()],
+}
+
+impl AtPlace {
+    fn of(level: Level, key: &PlaceKey, of_place: &OfPlace) -> Option<Self> {
+        let value = |measure: &Measure| match (measure.value)(of_place).filter(|_| measure.is_of(level)) {
+            Some(value) if measure.is_lower => -value.ln(),
+            Some(value) => value.ln(),
+            None => f64::NAN,
+        };
+        let values = MEASURES.each_ref().map(value);
+        let is_known = values.iter().any(|value| value.is_finite());
+        let place = identity(level, key).filter(|_| is_known)?;
+        Some(Self { level, place, socket: key.place.socket, values })
+    }
+}
+
+/// The places of runs, by run and node.
+type Values = HashMap<(String, String), Vec<AtPlace>>;
+
+/// Runs on nodes that are compared with one another.
+#[derive(Default)]
+struct Group<'a> {
+    /// A run, and a node of this run.
+    columns: Vec<(String, &'a str)>,
+    /// The slow ones among them: the index of the column, and the caller's number.
+    slow: Vec<(usize, usize)>,
+}
+
+/// Finds the places of slow runs with a cause.
+pub fn of_runs(
+    slow_runs: &mut [SlowRunReport],
+    table: &RunTable,
+    source: &PlaceSource,
+    trust: &Trust,
+    settings: &SlowRunSettings,
+) {
+    let mut slow: HashMap<(&str, &str, &str), usize> = HashMap::new();
+    for (at, run) in slow_runs.iter().enumerate() {
+        if source.has(&run.run_id) && has_measures(run.why.cause.as_deref()) {
+            slow.insert((&run.run_id, &run.node, &run.class), at);
+        }
+    }
+    if slow.is_empty() {
+        return;
+    }
+    let mut groups: BTreeMap<[u32; 3], Group> = BTreeMap::new();
+    for row in (0..table.len()).filter(|row| table.is_own(*row) && table.median_of(*row).is_none()) {
+        let (run, node) = (table.run_id(row), table.node_name(row));
+        let group =
+            groups.entry([table.node.at(row), table.class.at(row), table.session.at(row)]).or_default();
+        let number = slow.get(&(run.as_str(), node, table.class_name(row)));
+        group.slow.extend(number.map(|number| (group.columns.len(), *number)));
+        group.columns.push((run, node));
+    }
+    let cause = |number: usize| slow_runs[number].why.cause.as_deref();
+    for (number, places) in find(groups.into_values(), cause, source, trust, settings) {
+        slow_runs[number].null_reasons.remove("places");
+        slow_runs[number].places = Some(places);
+    }
+}
+
+/// Finds the places of slow nodes with a cause, by the median run of each node of the class and session.
+pub fn of_nodes(nodes: &mut [NodeReport], source: &PlaceSource, trust: &Trust, settings: &SlowRunSettings) {
+    let mut groups: BTreeMap<(&str, Option<&str>), Group> = BTreeMap::new();
+    for (number, node) in nodes.iter().enumerate().filter(|(_, node)| source.has(&node.median_run_id)) {
+        let group = groups.entry((&node.class, node.session.as_deref())).or_default();
+        let is_slow = node.verdict.is_some_and(|verdict| verdict >= Verdict::Suspect)
+            && has_measures(node.why.cause.as_deref());
+        group.slow.extend(is_slow.then_some((group.columns.len(), number)));
+        group.columns.push((node.median_run_id.to_string(), &node.node));
+    }
+    let cause = |number: usize| nodes[number].why.cause.as_deref();
+    for (number, places) in find(groups.into_values(), cause, source, trust, settings) {
+        nodes[number].places = Some(Box::new(places));
+    }
+}
+
+fn has_measures(cause: Option<&str>) -> bool {
+    cause.is_some_and(|cause| !measures(cause).is_empty())
+}
+
+/// The places of the slow ones of each group.
+fn find<'a, 'n>(
+    groups: impl Iterator<Item = Group<'n>>,
+    cause: impl Fn(usize) -> Option<&'a str>,
+    source: &PlaceSource,
+    trust: &Trust,
+    settings: &SlowRunSettings,
+) -> Vec<(usize, SlowPlaces)> {
+    let groups: Vec<Group> = groups.filter(|group| !group.slow.is_empty()).collect();
+    let wanted: BTreeSet<&str> =
+        groups.iter().flat_map(|group| group.columns.iter().map(|(run, _)| run.as_str())).collect();
+    if wanted.is_empty() {
+        return Vec::new();
+    }
+    let mut values = Values::new();
+    // Without rows by place, or with files that are gone by now, the report only lacks the places.
+    source.read_each(&wanted, trust, by_level, |part| {
+        for (run, node, at_place) in part {
+            values.entry((run, node)).or_default().push(at_place);
+        }
+    });
+    let mut found = Vec::new();
+    for group in &groups {
+        for (column, number) in &group.slow {
+            let measures = cause(*number).map(measures).unwrap_or_default();
+            let places =
+                measures.iter().find_map(|measure| group.compare(measure, *column, &values, settings));
+            found.extend(places.map(|places| (*number, places)));
+        }
+    }
+    found
+}
+
+/// The measures at each core and socket, and at each rank if some rank has no core of its own.
+fn by_level(rows: &PlaceTable) -> PolarsResult<Vec<(String, String, AtPlace)>> {
+    let rows = rows.of_whole_work()?;
+    let cores = of_table(&rows, Level::Core, Wanted::Counts)?;
+    let ranks = match cores.iter().any(|(_, key, _)| key.place.core.is_none()) {
+        true => of_table(&rows, Level::Rank, Wanted::Counts)?,
+        false => Vec::new(),
+    };
+    let sockets = of_table(&rows.of_scope(Scope::Socket)?, Level::Socket, Wanted::Counts)?;
+    let all = [(Level::Core, cores), (Level::Rank, ranks), (Level::Socket, sockets)];
+    let at = all.into_iter().flat_map(|(level, values)| {
+        values.into_iter().filter_map(move |(run, key, of_place)| {
+            Some((run, key.node.clone(), AtPlace::of(level, &key, &of_place)?))
+        })
+    });
+    Ok(at.collect())
+}
+
+impl Group<'_> {
+    /// The places where the run of this column differs; `None` if there are none, or fewer than two places.
+    fn compare(
+        &self,
+        measure: &str,
+        slow: usize,
+        values: &Values,
+        settings: &SlowRunSettings,
+    ) -> Option<SlowPlaces> {
+        let number = MEASURES.iter().position(|known| known.name == measure)?;
+        let measure = &MEASURES[number];
+        let levels = if measure.is_of_sockets { &[Level::Socket][..] } else { &[Level::Core, Level::Rank] };
+        levels.iter().find_map(|level| {
+            let mut by_place: BTreeMap<Identity, Vec<f64>> = BTreeMap::new();
+            let mut sockets: BTreeMap<Identity, Option<u32>> = BTreeMap::new();
+            for (column, (run, node)) in self.columns.iter().enumerate() {
+                // Of a hundred columns, few share a run.
+                let at = values.get(&(run.clone(), (*node).to_owned())).into_iter().flatten();
+                for at in at.filter(|at| at.level == *level && at.values[number].is_finite()) {
+                    sockets.insert(at.place, at.socket);
+                    by_place.entry(at.place).or_insert_with(|| vec![f64::NAN; self.columns.len()])[column] =
+                        at.values[number];
+                }
+            }
+            if by_place.len() < 2 {
+                return None;
+            }
+            let places: Vec<Identity> = by_place.keys().copied().collect();
+            let all: Vec<Vec<f64>> = by_place.into_values().collect();
+            let of_slow = |of: &SlowPlace| {
+                let [_, core, rank] = places[of.place];
+                let more = 1.0 + of.more;
+                let ratio = if measure.is_lower { 1.0 / more } else { more };
+                PlaceOfRun { socket: sockets[&places[of.place]], core, rank, ratio }
+            };
+            let found: Vec<PlaceOfRun> =
+                slow_places(&all, settings).iter().filter(|of| of.run == slow).map(of_slow).collect();
+            let sockets = sockets.values().collect::<BTreeSet<&Option<u32>>>().len();
+            let (by, compared) = (level.name(), all.len());
+            (!found.is_empty()).then_some(SlowPlaces {
+                measure: measure.name,
+                by,
+                compared,
+                sockets,
+                places: found,
+            })
+        })
+    }
+}

@@ -1,0 +1,459 @@
+//! Counts by place: `report --by`, `export --places`, and where slow runs are slow.
+
+#[expect(dead_code)]
+mod common;
+
+use common::{Folder, assert_valid, err, json, out, report};
+use pmmpi::bounds::Stamps;
+use pmmpi::counters::counts::{CountRow, GroupCounts};
+use pmmpi::counters::event::{Encoding, Event, kind};
+use pmmpi::counters::probe::{Scope, Set};
+use pmmpi::node::{CpuSet, Hardware, HwThread, NodeFacts, NodeKey, Topology};
+use pmmpi::record::{End, Mode, NodeRecord, RankRecord, Run, RunHeader, run_file};
+use pmmpi::{NodeId, RankId};
+use pmmpi_analysis::stats::random::Random;
+use serde_json::Value;
+use std::path::Path;
+
+const SOCKETS: u32 = 2;
+const CORES: u32 = 48;
+
+/// How a kernel numbers the hardware threads of a core.
+#[derive(Clone, Copy, Debug)]
+enum Numbering {
+    /// Threads 0 and 1 share core 0.
+    Adjacent,
+    /// Threads 0 and 48 share core 0.
+    Apart,
+}
+
+/// Two sockets of 24 cores with two hardware threads each. Core `c` is on socket `c / 24`.
+fn topology(numbering: Numbering) -> Topology {
+    let mut threads: Vec<HwThread> = (0..CORES)
+        .flat_map(|core| {
+            threads_of(numbering, core).map(|cpu| HwThread {
+                cpu,
+                core,
+                socket: core / (CORES / SOCKETS),
+                numa: core / (CORES / SOCKETS),
+                last_level_cache: None,
+            })
+        })
+        .collect();
+    threads.sort_by_key(|thread| thread.cpu);
+    Topology { source: "test".into(), threads, ..Topology::default() }
+}
+
+fn threads_of(numbering: Numbering, core: u32) -> [u32; 2] {
+    match numbering {
+        Numbering::Adjacent => [2 * core, 2 * core + 1],
+        Numbering::Apart => [core, core + CORES],
+    }
+}
+
+/// What one run is like.
+struct Like<'a> {
+    node: &'a str,
+    run: usize,
+    model: (&'a str, u32, u32),
+    numbering: Numbering,
+    seconds: f64,
+    /// By core.
+    cycles: Vec<f64>,
+    /// By core: lines into the L2 cache.
+    fills: Vec<f64>,
+    /// By socket.
+    evictions: Vec<f64>,
+    /// False: a rank may run everywhere.
+    is_bound: bool,
+}
+
+impl Like<'_> {
+    /// One rank per core, each with its own counts.
+    fn run(&self) -> Run {
+        let id = format!("20261101T{:02}0000.000000000Z-{}", self.run, self.node);
+        let started = 1_793_491_200_000_000_000 + 3_600_000_000_000 * self.run as i64;
+        let mut run = Run::empty(RunHeader::new(id, vec!["./xhpl".into()], Mode::Mpi, started), CORES);
+        let key = NodeKey { hostname: self.node.into(), boot_id: String::new(), time_namespace: 0 };
+        let (vendor, family, model) = self.model;
+        let hardware = Hardware {
+            cpu_vendor: Some(vendor.into()),
+            cpu_model_name: Some("Test".into()),
+            cpu_family: Some(family),
+            cpu_model: Some(model),
+            cpu_stepping: Some(4),
+            ..Hardware::default()
+        };
+        let facts = Some(NodeFacts { hardware, ..NodeFacts::default() });
+        run.nodes.push(NodeRecord { facts, topology: Some(0), ..NodeRecord::new(key) });
+        run.topologies.push(topology(self.numbering));
+        let ns = (self.seconds * 1e9) as i64;
+        let all = CpuSet(vec![(0, 2 * CORES - 1)]);
+        run.ranks = (0..CORES)
+            .map(|rank| RankRecord {
+                rank: RankId(rank),
+                node: NodeId(0),
+                stamps: Stamps::new(0, 1_000, 1_000 + ns, 2_000 + ns).unwrap(),
+                tsc: Some([0, (2.1 * ns as f64) as u64]),
+                allowed: match self.is_bound {
+                    true => CpuSet::from_numbers(threads_of(self.numbering, rank).into_iter()),
+                    false => all.clone(),
+                },
+                ..RankRecord::unmeasured(End::Finalized)
+            })
+            .collect();
+        let event = |name: &str| (Event::counted(name, Encoding::new(kind::RAW, 0)), None);
+        let set = |scope, names: &[&str]| Set {
+            scope,
+            events: names.iter().map(|name| event(name)).collect(),
+            groups: vec![(0..names.len() as u32).collect()],
+        };
+        run.counts.sets = vec![
+            set(Scope::Task, &["instructions", "cycles", "ref_cycles", "task_clock_ns", "l2_lines_in"]),
+            set(Scope::Socket, &["snoop_filter_evictions"]),
+        ];
+        let row = |rank: u32, cpu, set, counts: &[f64]| CountRow {
+            rank: RankId(rank),
+            cpu,
+            set,
+            region: None,
+            groups: vec![Some(GroupCounts {
+                enabled_ns: ns as u64,
+                running_ns: ns as u64,
+                counts: counts.iter().map(|count| *count as u64).collect(),
+            })],
+        };
+        let work = 2.1e9 * self.seconds;
+        run.counts.rows = (0..CORES)
+            .map(|rank| {
+                let at = rank as usize;
+                let counts = [4e10, self.cycles[at], work, 1e9 * self.seconds, self.fills[at]];
+                row(rank, None, 0, &counts)
+            })
+            .chain((0..SOCKETS).map(|socket| {
+                let cpu = threads_of(self.numbering, socket * CORES / SOCKETS)[0];
+                row(0, Some(cpu), 1, &[self.evictions[socket as usize]])
+            }))
+            .collect();
+        run
+    }
+}
+
+/// A slow run of SC18: its cores have 1.5 to 2.2 times as many L2 fills.
+fn is_slow(node: usize, run: usize) -> bool {
+    (node * 10 + run).is_multiple_of(13)
+}
+
+/// The cores that evictions hit: some of one socket, in each slow run others.
+fn hit(node: usize, run: usize) -> Vec<u32> {
+    let socket = (node + run) as u32 % SOCKETS;
+    let first = (node * 7 + run) as u32 % 20;
+    (0..3 + node as u32 % 3).map(|at| socket * 24 + (first + at) % 24).collect()
+}
+
+fn write_fleet(folder: &Path, nodes: usize, model: (&str, u32, u32)) {
+    let mut random = Random::new(180);
+    for node in 0..nodes {
+        let name = format!("n{node:03}");
+        let level: Vec<f64> = (0..CORES).map(|_| 1e9 * (0.2 * random.normal()).exp()).collect();
+        for run in 0..10 {
+            let slow = is_slow(node, run);
+            let seconds = 20.0 * (1.0 + 0.001 * random.normal()) * if slow { 1.07 } else { 1.0 };
+            let mut fills: Vec<f64> =
+                level.iter().map(|level| level * (1.0 + 0.01 * random.normal())).collect();
+            let mut evictions = vec![1e8, 1e8];
+            if slow {
+                for core in hit(node, run) {
+                    // The other cores wait for these at barriers, and wait busily.
+                    fills[core as usize] *= 15.0 + 7.0 * random.uniform();
+                    evictions[core as usize / 24] = 1e10;
+                }
+            }
+            let like = Like {
+                node: &name,
+                run,
+                model,
+                numbering: if node % 2 == 0 { Numbering::Adjacent } else { Numbering::Apart },
+                seconds,
+                cycles: vec![2.1e9 * seconds; CORES as usize],
+                fills,
+                evictions,
+                is_bound: true,
+            };
+            run_file::write(folder, &like.run()).unwrap();
+        }
+    }
+}
+
+const SKYLAKE: (&str, u32, u32) = ("GenuineIntel", 6, 85);
+const ROME: (&str, u32, u32) = ("AuthenticAMD", 23, 49);
+
+#[test]
+fn slow_runs_name_their_cores() {
+    let folder = Folder::new();
+    write_fleet(folder.path(), 40, SKYLAKE);
+    let path = folder.path().to_str().unwrap();
+    let all = json(&report(&["report", path, "--format", "json"]));
+    assert_valid("report", &all);
+    let runs = all["slow_runs"].as_array().unwrap();
+    let expected = (0..400).filter(|at| is_slow(at / 10, at % 10)).count();
+    assert_eq!(runs.len(), expected);
+    let (mut named, mut wrong, mut missed) = (0, 0, 0);
+    for run in runs {
+        assert_eq!(run["cause"], "cpi/snoop-filter", "{run}");
+        let places = &run["places"];
+        assert_eq!(
+            (&places["by"], &places["measure"]),
+            (&"core".into(), &"system_read_bytes".into()),
+            "{run}"
+        );
+        assert_eq!((&places["compared"], &places["sockets"]), (&48.into(), &2.into()));
+        let (node, at) = node_and_run(run);
+        let found: Vec<u32> = places["places"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|place| place["core"].as_u64().unwrap() as u32)
+            .collect();
+        let truth = hit(node, at);
+        named += found.len();
+        wrong += found.iter().filter(|core| !truth.contains(core)).count();
+        missed += truth.iter().filter(|core| !found.contains(core)).count();
+        for place in places["places"].as_array().unwrap() {
+            assert_eq!(place["socket"].as_u64(), Some(place["core"].as_u64().unwrap() / 24), "{place}");
+        }
+    }
+    assert_eq!(missed, 0);
+    // The false discovery rate is 1 %.
+    assert!(wrong * 50 <= named, "{wrong} of {named}");
+    let text = out(&report(&["report", path]));
+    let line = text.lines().find(|line| line.starts_with("cpi/snoop-filter: at ")).expect(&text);
+    assert!(
+        line.starts_with("cpi/snoop-filter: at 3 to 5 of 48 cores, bytes into the L2 cache are 1"),
+        "{line}"
+    );
+    assert!(line.contains(" times the usual (31 runs; most often core "), "{line}");
+}
+
+fn node_and_run(run: &Value) -> (usize, usize) {
+    let node = run["node"].as_str().unwrap()[1..].parse().unwrap();
+    (node, run["run_id"].as_str().unwrap()[9..11].parse().unwrap())
+}
+
+/// A node with a slow core is slower than its class, and the report names the core.
+#[test]
+fn slow_nodes_name_their_cores() {
+    let folder = Folder::new();
+    let mut random = Random::new(5);
+    for node in 0..12 {
+        for run in 0..7 {
+            let is_slow = node == 4;
+            let seconds = 20.0 * (1.0 + 0.001 * random.normal()) * if is_slow { 1.08 } else { 1.0 };
+            let mut cycles: Vec<f64> =
+                (0..CORES).map(|_| 2.1e9 * seconds * (1.0 + 0.001 * random.normal())).collect();
+            if is_slow {
+                // All cores wait for socket 1: they are busy for as long, but its clock is slower.
+                cycles[24..].iter_mut().for_each(|cycles| *cycles /= 1.2);
+            }
+            let like = Like {
+                node: &format!("n{node:02}"),
+                run,
+                model: SKYLAKE,
+                numbering: Numbering::Apart,
+                seconds,
+                cycles,
+                fills: vec![1e9; CORES as usize],
+                evictions: vec![1e8; 2],
+                is_bound: true,
+            };
+            run_file::write(folder.path(), &like.run()).unwrap();
+        }
+    }
+    let path = folder.path().to_str().unwrap();
+    let all = json(&report(&["report", path, "--format", "json"]));
+    assert_valid("report", &all);
+    let node = &all["nodes"][0];
+    assert_eq!(
+        (&node["node"], &node["verdict"], &node["cause"]),
+        (&"n04".into(), &"SLOW-TAIL".into(), &"frequency".into())
+    );
+    let places = node["places"]["places"].as_array().unwrap();
+    assert_eq!((places.len(), &node["places"]["compared"]), (24, &48.into()));
+    assert!(places.iter().all(|place| place["socket"] == 1 && place["core"].as_u64() >= Some(24)));
+    assert!(all["nodes"].as_array().unwrap()[1..].iter().all(|node| node.get("places").is_none()));
+    for format in ["text", "md"] {
+        let text = out(&report(&["report", path, "--format", format]));
+        assert!(text.contains("frequency: at 24 of 48 cores of socket 1, the frequency is 0.83"), "{text}");
+    }
+}
+
+/// AMD's Rome has no event for evictions of a snoop filter, and its L2 fills are another event.
+#[test]
+fn an_amd_fleet_has_no_snoop_filter() {
+    let folder = Folder::new();
+    write_fleet(folder.path(), 12, ROME);
+    let output = report(&["report", folder.path().to_str().unwrap(), "--format", "json"]);
+    let runs = json(&output)["slow_runs"].clone();
+    let causes: Vec<&Value> = runs.as_array().unwrap().iter().map(|run| &run["cause"]).collect();
+    assert!(!causes.is_empty() && causes.iter().all(|cause| **cause == "cpi"), "{causes:?}");
+    assert!(!out(&output).contains("snoop-filter"));
+}
+
+/// One run of 6 nodes; a rank has its own core's counts, whatever the kernel calls its hardware threads.
+#[test]
+fn each_core_has_its_own_counts() {
+    for numbering in [Numbering::Adjacent, Numbering::Apart] {
+        let folder = Folder::new();
+        let like = Like {
+            node: "n1",
+            run: 0,
+            model: SKYLAKE,
+            numbering,
+            seconds: 20.0,
+            cycles: (0..CORES).map(|core| 1e10 + f64::from(core) * 1e8).collect(),
+            fills: (0..CORES).map(|core| f64::from(core + 1) * 1e6).collect(),
+            evictions: vec![20.0, 40.0],
+            is_bound: true,
+        };
+        run_file::write(folder.path(), &like.run()).unwrap();
+        let by = |level: &str| {
+            let all = json(&report(&[
+                "report",
+                folder.path().to_str().unwrap(),
+                "--by",
+                level,
+                "--format",
+                "json",
+            ]));
+            assert_valid("report", &all);
+            all["by_place"].clone()
+        };
+        let cores = by("core");
+        let places = cores["places"].as_array().unwrap();
+        assert_eq!(places.len(), 48, "{numbering:?}");
+        for place in places {
+            let core = place["core"].as_u64().unwrap();
+            assert_eq!(place["socket"].as_u64(), Some(core / 24));
+            assert_eq!(place["events"]["cycles"].as_f64(), Some(1e10 + core as f64 * 1e8));
+            assert_eq!(place["events"]["system_read_bytes"].as_f64(), Some((core + 1) as f64 * 64e6));
+            let metric = |name: &str| place["metrics"][name].as_f64().unwrap();
+            assert!((metric("read_bandwidth") - (core + 1) as f64 * 64e6 / 20.0).abs() < 1.0);
+            assert!((metric("ipc") - 4e10 / (1e10 + core as f64 * 1e8)).abs() < 1e-9);
+            // One busy thread per core: its utilisation is its own, not a share of the node.
+            assert!((metric("utilisation") - 1.0).abs() < 1e-6, "{place}");
+            assert!((metric("busy_threads") - 1.0).abs() < 1e-6, "{place}");
+            // Counts of a socket belong to no core.
+            assert!(place["events"].get("snoop_filter_evictions").is_none());
+        }
+        let sockets = by("socket");
+        let evictions: Vec<f64> = sockets["places"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|place| place["metrics"]["snoop_filter_eviction_rate"].as_f64().unwrap())
+            .collect();
+        assert_eq!(evictions, [1.0, 2.0]);
+        let sum = |places: &Value, event: &str| -> f64 {
+            places["places"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|place| place["events"][event].as_f64().unwrap())
+                .sum()
+        };
+        let node = by("node");
+        for event in ["cycles", "instructions", "l2_lines_in"] {
+            let whole = node["places"][0]["events"][event].as_f64().unwrap();
+            for level in [&cores, &sockets, &by("numa"), &by("rank")] {
+                assert_eq!(sum(level, event), whole, "{event}");
+            }
+        }
+        assert_eq!(node["places"][0]["metrics"]["snoop_filter_eviction_rate"].as_f64(), Some(1.5));
+    }
+}
+
+/// Ranks that may run everywhere have no core; they can still be told apart.
+#[test]
+fn unbound_ranks_have_no_core() {
+    let folder = Folder::new();
+    for run in 0..10 {
+        let slow = run == 6;
+        let mut random = Random::new(run as u64);
+        let mut fills: Vec<f64> = (0..CORES).map(|_| 1e9 * (1.0 + 0.01 * random.normal())).collect();
+        if slow {
+            (fills[7], fills[30]) = (2e10, 3e10);
+        }
+        let seconds = 20.0 * (1.0 + 0.0005 * random.normal()) * if slow { 1.1 } else { 1.0 };
+        let like = Like {
+            node: "n1",
+            run,
+            model: SKYLAKE,
+            numbering: Numbering::Apart,
+            seconds,
+            cycles: vec![2.1e9 * seconds; CORES as usize],
+            fills,
+            evictions: vec![1e8, if slow { 1e10 } else { 1e8 }],
+            is_bound: false,
+        };
+        run_file::write(folder.path(), &like.run()).unwrap();
+    }
+    let path = folder.path().to_str().unwrap();
+    let all = json(&report(&["report", path, "--by", "core", "--format", "json"]));
+    assert_valid("report", &all);
+    let places = all["by_place"]["places"].as_array().unwrap();
+    assert_eq!((places.len(), &places[0]["core"], &places[0]["runs"]), (1, &Value::Null, &9.into()));
+    assert!(places[0]["null_reasons"]["core"].as_str().unwrap().contains("several cores"));
+    assert_eq!(places[0]["slow"]["runs"], 1);
+    let slow = &all["slow_runs"][0]["places"];
+    let ranks: Vec<u64> =
+        slow["places"].as_array().unwrap().iter().map(|place| place["rank"].as_u64().unwrap()).collect();
+    assert_eq!((&slow["by"], ranks), (&"rank".into(), vec![7, 30]), "{slow}");
+    let text = out(&report(&["report", path, "--by", "rank"]));
+    assert!(text.contains("cpi/snoop-filter: at ranks 7, 30, bytes into the L2 cache are "), "{text}");
+    assert!(text.contains("read_bandwidth x "), "{text}");
+}
+
+/// An archive with places answers like the run files, and a second export adds nothing.
+#[test]
+fn an_archive_keeps_places() {
+    let folder = Folder::new();
+    let runs = folder.path().join("runs");
+    std::fs::create_dir(&runs).unwrap();
+    write_fleet(&runs, 6, SKYLAKE);
+    let archive = folder.path().join("archive");
+    let (runs, archive) = (runs.to_str().unwrap(), archive.to_str().unwrap());
+    let export = |args: &[&str]| out(&report(&[&["export", runs, "-o", archive], args].concat()));
+    assert!(export(&[]).starts_with("60 rows added"));
+    let all =
+        |path: &str, args: &[&str]| json(&report(&[&["report", path, "--format", "json"], args].concat()));
+    let by = ["--by", "core"];
+    let without = all(archive, &by);
+    assert_eq!(without["by_place"]["places"].as_array().map(Vec::len), Some(0));
+    assert!(
+        without["warnings"].to_string().contains("60 runs of an archive have no rows by place"),
+        "{without}"
+    );
+    let text = export(&["--places"]);
+    assert!(
+        text.contains("0 rows added") && text.contains("60 were already there, and 60 runs by place"),
+        "{text}"
+    );
+    assert!(export(&["--places"]).contains(", and 0 runs by place"));
+    let (of_files, of_archive) = (all(runs, &by), all(archive, &by));
+    assert_valid("report", &of_archive);
+    assert_eq!(of_archive["by_place"], of_files["by_place"]);
+    assert_eq!(of_archive["slow_runs"], of_files["slow_runs"]);
+    assert!(of_archive["slow_runs"][0]["places"].is_object());
+    let csv = out(&report(&["report", archive, "--by", "core", "--format", "csv"]));
+    let head = "class,node,socket,numa,core,rank,region,runs_are,runs,kind,name,unit,value\n";
+    assert!(csv.starts_with(head) && csv.contains(",slow,1,metric,read_bandwidth,B/s,"), "{}", &csv[..2000]);
+
+    // A file that was damaged costs only its rows.
+    let places = Path::new(archive).join("_places/month=2026-11");
+    let file = std::fs::read_dir(&places).unwrap().next().unwrap().unwrap().path();
+    let bytes = std::fs::read(&file).unwrap();
+    std::fs::write(&file, &bytes[..bytes.len() / 2]).unwrap();
+    let output = report(&["report", archive, "--by", "core", "--format", "json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    assert!(json(&output)["warnings"].to_string().contains("unread-places"));
+}
