@@ -139,11 +139,7 @@ fn a_broken_installation_is_named_with_what_mends_it() {
     let (output, value) = examine(doctor(&[]).env("PMMPI_LIBDIR", folder.path()));
     assert_eq!(output.code(), 1);
     assert!(text(&value, "agent", "found").contains("cannot be preloaded"), "{}", check(&value, "agent"));
-    assert!(
-        text(&value, "topology", "found").contains("not of this version"),
-        "{}",
-        check(&value, "topology")
-    );
+    assert!(text(&value, "topology", "found").contains("another version"), "{}", check(&value, "topology"));
     assert_eq!(check(&value, "runners")["status"], "limits");
 }
 

@@ -92,7 +92,7 @@ impl Repetition {
         let words = |command: &String| match shell_words::split(command) {
             Ok(words) => match words.first() {
                 Some(first) if first.contains('=') && !first.contains('/') => Err(Failure::own(
-                    format_args!("--compare: `{command}` is no shell command: write env {command}"),
+                    format_args!("--compare: pmmpi starts `{command}` without a shell: write env {command}"),
                 )),
                 _ => Ok(words.into_iter().map(OsString::from).collect()),
             },

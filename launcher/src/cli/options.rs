@@ -100,10 +100,11 @@ Example: pmmpi doctor
          srun -N4 -n4 -o doctor-%N.json pmmpi doctor --format json
          pmmpi doctor --fail-on limits && sbatch job.sh")]
     Doctor(Examination),
-    /// List what can be counted here, and the test loops of `validate`
+    /// List what this machine can count, and the test loops of `validate`
     #[command(
         override_usage = "pmmpi list WHAT [FILTER] [--format text|json]",
-        after_help = "The column HERE says whether this machine can count the event now, or why not.
+        after_help = "The column HERE is `yes` if this machine can count the event now. Otherwise the
+text below the table gives the reason.
 FILTER is part of a name or description. If no event matches, pmmpi takes FILTER
 itself as an event, such as cpu/event=0xc0/.
 
@@ -113,8 +114,8 @@ Examples:
     )]
     List(List),
     /// Find out which counters you can trust here
-    #[command(after_help = "Runs test loops whose counts are known and compares the measured counts with
-these known counts. This takes a few seconds. pmmpi saves the result for this
+    #[command(after_help = "`validate` runs test loops with known counts, and compares the measured counts
+with the known counts. It takes a few seconds. pmmpi saves the result for this
 kind of processor in ~/.local/state/pmmpi (or in the folder that PMMPI_TRUST
 names) and replaces an earlier result.
 
@@ -162,7 +163,7 @@ pub struct MeasurementArgs {
     /// Measure a program without MPI K times (K runs)
     #[arg(long, value_name = "K", default_value_t = 1, hide_default_value = true)]
     pub runs: u32,
-    /// First run PROGRAM K times unmeasured
+    /// First run PROGRAM K times without measuring
     #[arg(long, value_name = "K", default_value_t = 0, hide_default_value = true)]
     pub warmup: u32,
     /// If a run fails: stop or continue
@@ -222,7 +223,7 @@ pub struct MeasurementArgs {
     /// Print only errors
     #[arg(short, long, conflicts_with = "verbose")]
     pub quiet: bool,
-    /// Show how PROGRAM is measured, and why
+    /// Show how pmmpi measures PROGRAM, and why
     #[arg(short, long)]
     pub verbose: bool,
     /// Set by `pmmpi repeat`
@@ -273,7 +274,7 @@ pub struct Examination {
     /// Output: text or json
     #[arg(long, value_name = "AS", value_enum, default_value = "text", hide_possible_values = true)]
     pub format: FormatArg,
-    /// Exit 1 at STATUS: limits or broken
+    /// Exit with 1 on: limits or broken
     #[arg(long, value_name = "STATUS", value_enum, default_value = "broken", hide_possible_values = true)]
     pub fail_on: DoctorFailOn,
     #[arg(long, value_name = "DIR", help = "Folder for run files (PMMPI_OUT, else pmmpi-results)")]
@@ -330,7 +331,7 @@ pub enum DoctorFailOn {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ModeArg {
-    /// Chosen by pmmpi from the program's file
+    /// pmmpi looks at the program's file and chooses the mode
     Auto,
     /// As an MPI program, from inside
     Mpi,
@@ -358,7 +359,7 @@ pub enum CountersArg {
 pub enum ScopeArg {
     /// Each rank's own threads and descendants
     Task,
-    /// Also everything on each hardware thread of the node
+    /// Also everything that runs on each hardware thread of the node
     Core,
     /// Also PMUs outside the cores: memory controllers, caches, power
     Socket,

@@ -39,7 +39,9 @@ pub fn clock_source(machine: &dyn Machine) -> Check {
             "echo tsc > /{CURRENT}\n# to keep this clock source after a reboot, add clocksource=tsc to the kernel's \
              command line"
         ),
-        false => "dmesg | grep -iE 'tsc|clocksource'   # shows why the kernel gave up the TSC".to_owned(),
+        false => {
+            "dmesg | grep -iE 'tsc|clocksource'   # shows why the kernel does not use the TSC".to_owned()
+        }
     };
     Check::limits(
         NAME,
@@ -56,7 +58,7 @@ pub fn invariant_tsc(machine: &dyn Machine) -> Check {
         return Check::ok(
             NAME,
             "yes",
-            "the counter ticks at the same rate at every core frequency and in every sleep state",
+            "the time stamp counter ticks at the same rate at every core frequency and in every sleep state",
         );
     }
     let fix = match is_virtual(machine) {
@@ -80,7 +82,7 @@ pub fn time_service(machine: &dyn Machine) -> Check {
     match machine.adjustment() {
         Err(e) => Check::limits(
             NAME,
-            format!("the kernel's correction of the clock rate cannot be read: {e}"),
+            format!("pmmpi cannot read the kernel's correction of the clock rate: {e}"),
             "this check cannot tell whether the clock is slewed; the report of a run shows a slew",
             "adjtimex --print   # outside the container",
         ),

@@ -24,10 +24,10 @@ pub fn pmu(machine: &dyn Machine) -> Check {
         return Check::ok(NAME, found, format!("every run counts these {count} events of the processor"));
     };
     let costs = if tried.is_none_open() {
-        "the counts of all processor events, such as cycles and instructions, will be null, with the \
-         reason; bounds, task clock and page faults need no PMU"
+        "the counts of all processor events, such as cycles and instructions, will be null, and the \
+         report gives the reason; bounds, task clock and page faults need no PMU"
     } else {
-        "the counts of these events will be null or partial, and the report gives the reason; pmmpi counts all others"
+        "the counts of these events will be null or partial, and the report gives the reason; pmmpi counts all other events"
     };
     match worst {
         // The kernel checks the rights before it looks for the event, so a denied event may also be missing.
@@ -42,7 +42,7 @@ pub fn pmu(machine: &dyn Machine) -> Check {
             NAME,
             tried.found(),
             costs,
-            "# no setting adds an event that this processor or kernel does not have",
+            "# there is no fix: this processor or kernel does not have these events",
         ),
         gap => Check::limits(NAME, tried.found(), costs, mend(gap, machine)),
     }
@@ -139,9 +139,9 @@ impl Tried {
         self.gaps.iter().map(|(_, gap)| *gap).max_by_key(rank)
     }
 
-    /// "3 of 5 events open; ref_cycles: REASON".
+    /// "pmmpi can count 3 of 5 events; ref_cycles: REASON".
     fn found(&self) -> String {
-        let mut found = format!("{} of {} events open", self.total - self.closed(), self.total);
+        let mut found = format!("pmmpi can count {} of {} events", self.total - self.closed(), self.total);
         let mut said: Vec<Gap> = Vec::new();
         for (_, gap) in &self.gaps {
             if !said.contains(gap) {
@@ -195,7 +195,7 @@ mod tests {
     #[test]
     fn a_pmu_that_counts() {
         let check = pmu(&Fake::new().file(&format!("{DEVICES}/cpu/type"), "4").gaps(|_| None));
-        assert_eq!((check.status, &check.found[..]), (Status::Ok, "cpu: 5 of 5 events open"));
+        assert_eq!((check.status, &check.found[..]), (Status::Ok, "cpu: pmmpi can count 5 of 5 events"));
         let arm = Fake::new().file(&format!("{DEVICES}/armv8_pmuv3_0/cpus"), "0-3");
         assert_eq!(core_pmus(&arm), ["armv8_pmuv3_0"]);
     }
@@ -221,7 +221,8 @@ mod tests {
         let lacks = |name: &str| (name == "ref_cycles").then_some(Gap::Unsupported(libc::ENOENT));
         let check = pmu(&Fake::new().gaps(lacks));
         assert_eq!(check.status, Status::Limits);
-        assert!(check.found.starts_with("4 of 5 events open; ref_cycles: not counted"), "{}", check.found);
+        let found = "pmmpi can count 4 of 5 events; ref_cycles: not counted";
+        assert!(check.found.starts_with(found), "{}", check.found);
     }
 
     #[test]
@@ -244,12 +245,12 @@ mod tests {
     #[test]
     fn software_events_are_denied_in_containers() {
         let open = software_events(&Fake::new().gaps(|_| None));
-        assert_eq!((open.status, &open.found[..]), (Status::Ok, "4 of 4 events open"));
+        assert_eq!((open.status, &open.found[..]), (Status::Ok, "pmmpi can count 4 of 4 events"));
         let file = "proc/sys/kernel/perf_event_paranoid";
         let denied = Fake::new().file(file, "1").gaps(|_| Some(Gap::Denied(libc::EPERM)));
         let check = software_events(&denied);
         assert_eq!(check.status, Status::Limits);
-        assert!(check.found.starts_with("0 of 4") && check.fix.unwrap().contains("seccomp"));
+        assert!(check.found.contains("count 0 of 4") && check.fix.unwrap().contains("seccomp"));
     }
 
     #[test]

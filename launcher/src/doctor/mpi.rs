@@ -233,7 +233,7 @@ pub fn runners(machine: &dyn Machine) -> Check {
                 let package = if family == RunnerFamily::OpenMpi { "libopenmpi-dev" } else { "libmpich-dev" };
                 return Check::limits(
                     NAME,
-                    format!("no runner for {name}, which is installed here"),
+                    format!("no runner for {name}, although {name} is installed here"),
                     format!(
                         "under the mpirun of {name}, pmmpi can measure MPI programs, but no plain programs"
                     ),
@@ -267,7 +267,7 @@ pub fn runners(machine: &dyn Machine) -> Check {
     }
     if found.is_empty() {
         let meaning =
-            "pmmpi needs no runner here, because no MPI on this machine could start a plain program";
+            "pmmpi needs a runner only for plain programs under an MPI launcher, and this machine has no MPI";
         return Check::ok(NAME, "no runner, and no MPI", meaning);
     }
     Check::ok(NAME, found.join(", "), "pmmpi measures plain programs under mpirun, in rounds")
@@ -288,7 +288,7 @@ pub fn launch(machine: &dyn Machine) -> Check {
         (None, _) => Check::ok(
             NAME,
             "started by no launcher",
-            "a program that is started this way is a job of one rank",
+            "a program that starts without a launcher is a job of one rank",
         ),
         (Some(launcher), Some(family)) => Check::ok(
             NAME,
@@ -445,7 +445,7 @@ mod tests {
         let check = runners(&Fake::new().program("mpirun", OPEN_MPI));
         assert_eq!(
             (check.status, &check.found[..]),
-            (Status::Limits, "no runner for openmpi, which is installed here")
+            (Status::Limits, "no runner for openmpi, although openmpi is installed here")
         );
         assert!(check.fix.unwrap().contains("libopenmpi-dev"));
         let check = runners(&Fake::new().program("mpirun", HYDRA));

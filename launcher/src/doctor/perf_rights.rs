@@ -26,9 +26,10 @@ fn is_denied_all(machine: &dyn Machine) -> bool {
 }
 
 /// What each level allows without CAP_PERFMON.
-const LEVELS: &str = "users may count: at level 3 and above (kernels of Debian and Ubuntu) nothing; at 2 \
-                      their own tasks in user mode; at 1 also the kernel's part of these tasks, context \
-                      switches and migrations; at 0 also the scopes core and socket; at -1 everything";
+const LEVELS: &str = "what users may count: level 3 and above (kernels of Debian and Ubuntu): nothing; \
+                      level 2: their own tasks in user mode; level 1: also the kernel's part of these tasks, \
+                      context switches and migrations; level 0: also the scopes core and socket; level -1: \
+                      everything";
 
 /// What the kernel lets ordinary users count.
 pub fn paranoid(machine: &dyn Machine) -> Check {

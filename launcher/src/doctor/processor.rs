@@ -69,8 +69,8 @@ pub fn smt(machine: &dyn Machine) -> Check {
         (Some("on"), Some("1") | None) => Check::limits(
             NAME,
             "on: a core has several hardware threads",
-            "two ranks on the hardware threads of one core slow each other down, and the counts of each \
-             depend on the other",
+            "two ranks on the hardware threads of one core slow each other down, and each rank changes \
+             the counts of the other rank",
             format!(
                 "# for one job: srun --hint=nomultithread, mpirun --map-by core --bind-to core\n\
                  echo off > /{CONTROL}"
@@ -126,7 +126,7 @@ pub fn governor(machine: &dyn Machine) -> Check {
             "{differ}after a wait, a core runs slowly at first: short work takes longer, and its time varies"
         ),
         "cpupower frequency-set -g performance\n\
-         # to keep it after a reboot: GOVERNOR=performance in /etc/default/cpupower, and\nsystemctl enable cpupower",
+         # to keep this setting after a reboot: GOVERNOR=performance in /etc/default/cpupower, and\nsystemctl enable cpupower",
     )
 }
 
@@ -143,7 +143,7 @@ pub fn frequency_limits(machine: &dyn Machine) -> Check {
         return not_shown(
             machine,
             NAME,
-            "the report cannot tell a node with a frequency limit from a slow node",
+            "the report cannot distinguish a node with a frequency limit from a slow node",
             "cpupower frequency-info",
         );
     };
@@ -194,8 +194,8 @@ pub fn turbo(machine: &dyn Machine) -> Check {
         Some((off, file)) => Check::limits(
             NAME,
             "on",
-            "the frequency depends on temperature and on the number of busy cores: runs vary, and an \
-             otherwise idle node looks faster. If your jobs run with turbo, leave turbo on, and compare the frequency \
+            "the frequency depends on temperature and on the number of busy cores: runs vary, and a \
+             node with few busy cores looks faster. If your jobs run with turbo, leave turbo on, and compare the frequency \
                  of nodes (cycles / reference cycles)",
             format!("echo {off} > /{file}"),
         ),

@@ -76,7 +76,7 @@ pub fn topology(machine: &dyn Machine) -> Check {
     let said = machine.ask(&program, &[], &[]).map_err(|silent| silent.to_string());
     let said = said.and_then(|said| if said.success { Ok(said.stdout) } else { Err(said.complaint()) });
     let read = said.and_then(|bytes| {
-        wire::decode::<Topology>(&bytes).map_err(|_| "this file is not of this version of pmmpi".to_owned())
+        wire::decode::<Topology>(&bytes).map_err(|_| "this file is from another version of pmmpi".to_owned())
     });
     match read {
         Ok(topology) => {
@@ -229,8 +229,7 @@ mod tests {
         assert_eq!(check.status, Status::Ok);
         assert_eq!(check.found, "hwloc API 2.9.0: 1 hardware thread, 1 socket");
         let missing = "error while loading shared libraries: libhwloc.so.15";
-        for (answer, why) in [(complaining(missing), "libhwloc.so.15"), (saying("?"), "not of this version")]
-        {
+        for (answer, why) in [(complaining(missing), "libhwloc.so.15"), (saying("?"), "another version")] {
             let check = topology(&Fake::new().answering(TOPOLOGY, answer));
             assert!(check.status == Status::Broken && check.found.contains(why), "{check:?}");
         }

@@ -45,7 +45,7 @@ pub fn doctor() -> Check {
     let (pmu, software) = (named(&found["checks"], "pmu")?, named(&found["checks"], "software_events")?);
     let said = format!("{}; {}", says(pmu, &["status", "found"]), says(software, &["status", "found"]));
     let pmu = pmu["found"].as_str().unwrap_or_default();
-    let has_pmu = pmu.starts_with("4 of 5 events open; ref_cycles: not counted by this processor");
+    let has_pmu = pmu.starts_with("pmmpi can count 4 of 5 events; ref_cycles: not counted by this processor");
     unless(!has_pmu || software["status"] != "ok", said)
 }
 
