@@ -205,8 +205,10 @@ fn two_launches_take_turns() {
         assert_eq!(order, "abbaabbaab", "{mpi:?} {}", output.err());
         assert_eq!(numbers(&runs), [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]);
         let hint = output.err();
-        let hint =
-            hint.lines().find_map(|line| line.strip_prefix("pmmpi: compare them: pmmpi compare ")).unwrap();
+        let hint = hint
+            .lines()
+            .find_map(|line| line.strip_prefix("pmmpi: to compare A and B: pmmpi compare "))
+            .unwrap();
         let mut command = Command::new(pmmpi());
         command.arg("compare").args(hint.split(' '));
         command.args(["--fail-on", "slower:30%"]);

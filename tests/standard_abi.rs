@@ -92,7 +92,7 @@ fn other_abis_than_the_standard_one_are_left_alone() {
         for major in ["2", "0", "-1"] {
             let folder = Folder::new("abi");
             let output = local(mpi, &program(mpi), &[("ABI_MAJOR", major)], folder.path());
-            let why = "pmmpi does not know the family of its MPI library";
+            let why = "pmmpi does not know the family of the program's MPI library";
             assert!(output.err().contains(why), "{}", output.err());
             assert!(rig::tool::runs_in(&folder.path().join("runs")).is_empty());
             assert!(truth_ns(folder.path(), 2) > 0);

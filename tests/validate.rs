@@ -182,7 +182,11 @@ fn a_home_that_cannot_be_written_costs_nothing_else() {
     for place in [file.join("below"), PathBuf::from("/proc/pmmpi"), PathBuf::from("/sys/pmmpi")] {
         let output = run(validate(&place).args(["--format", "json"]));
         findings(&output);
-        assert!(output.err().contains("warning: the validation results were not saved"), "{}", output.err());
+        assert!(
+            output.err().contains("warning: pmmpi did not save the validation results"),
+            "{}",
+            output.err()
+        );
         assert!(output.err().contains(validation::FOLDER_VARIABLE), "{}", output.err());
     }
     let mut homeless = validate(folder.path());

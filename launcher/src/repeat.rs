@@ -81,7 +81,7 @@ pub fn run(launches: &Launches) -> Result<End, Failure> {
             let [a, b] = [0, 1].map(|set| format!("label:{COMPARE_LABEL}={}", series.of_set(set)));
             let out =
                 launches.commands[0].out().map(|out| format!(" --in {}", out.display())).unwrap_or_default();
-            say(format_args!("compare them: pmmpi compare {a} {b}{out}"));
+            say(format_args!("to compare A and B: pmmpi compare {a} {b}{out}"));
         }
     }
     Ok(result)
@@ -170,8 +170,8 @@ fn summarise(summary: &mut SeriesSummary, files: Option<&NewRunFiles>, series: &
     if summary.not_found() > 0 {
         let folder = files.folder().display();
         say(format_args!(
-            "{name}the summary lacks the runs whose files this machine does not see in {folder}: \
-             look at them with pmmpi report"
+            "{name}this machine does not see the files of some runs in {folder}, so the summary lacks these \
+             runs: use pmmpi report on a machine that sees the files"
         ));
     }
 }

@@ -46,7 +46,7 @@ pub fn run(typed: &Validation) -> Result<i32, Failure> {
     let written = stdout.write_all(rendered.as_bytes()).and_then(|()| stdout.flush());
     written.map_err(|e| Failure::own(format_args!("pmmpi cannot write to stdout: {e}")))?;
     if let StoredAt::Not(why) = &findings.kept {
-        warn(format_args!("the validation results were not saved: {why}"));
+        warn(format_args!("pmmpi did not save the validation results: {why}"));
     }
     Ok(if findings.is_unusable() { UNUSABLE } else { 0 })
 }
@@ -191,7 +191,7 @@ fn checks(kernel: &Kernel, group: &Group, references: &[Reference], repeats: &Re
 fn keep(findings: &Findings) -> StoredAt {
     let Some(folder) = validation::folder() else {
         return StoredAt::Not(format!(
-            "there is no home folder; set {} to a folder",
+            "pmmpi does not know your home folder (HOME); set {} to a folder",
             validation::FOLDER_VARIABLE
         ));
     };

@@ -488,5 +488,5 @@ impl Fabric for AgentWorld {
 const TAG: c_int = 1;
 
 fn int(count: usize) -> Result<c_int, FabricError> {
-    c_int::try_from(count).map_err(|_| FabricError { call: "a message's length", code: -1 })
+    c_int::try_from(count).map_err(|_| FabricError { call: "the conversion of a message length", code: -1 })
 }

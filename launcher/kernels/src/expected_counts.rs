@@ -67,7 +67,7 @@ const ALL: &[Kernel] = &[
         others: &[Expected::between("cycles", 64.0, 66.0)],
         ..kernel(
             "cycles",
-            "adds, each depends on the result of the previous add",
+            "adds, each of which needs the result of the previous add",
             200_000,
             Memory::None,
             code::CYCLES,

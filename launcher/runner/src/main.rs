@@ -103,5 +103,5 @@ fn orders() -> Result<Orders, Failure> {
         let expectation = wire::decode(&shared.take(Blob::Expectation)?).ok();
         Ok(Orders { plan, host: shared.take(Blob::Node)?, expectation })
     };
-    read().map_err(|e: std::io::Error| Failure::own(format_args!("cannot read the launcher's plan: {e}")))
+    read().map_err(|e: std::io::Error| Failure::own(format_args!("pmmpi-runner cannot read its plan: {e}")))
 }

@@ -35,10 +35,10 @@ pub fn choose(program: &Path, settings: &Settings, launch: &Launch) -> Result<Ch
         if rounds { Err(starts_once(program, settings)) } else { Ok(Choice { mode: Mode::Mpi, reason }) }
     };
     match settings.mode {
-        options::ModeArg::Plain => return plain("the user chose this with --mode".into()),
+        options::ModeArg::Plain => return plain("the user chose this mode with --mode".into()),
         options::ModeArg::Ranks if launch.family.is_none() => return Err(no_ranks(launch)),
-        options::ModeArg::Ranks => return plain("the user chose this with --mode".into()),
-        options::ModeArg::Mpi => return mpi("the user chose this with --mode".into()),
+        options::ModeArg::Ranks => return plain("the user chose this mode with --mode".into()),
+        options::ModeArg::Mpi => return mpi("the user chose this mode with --mode".into()),
         options::ModeArg::Auto => {}
     }
     let nature = match nature(program) {
@@ -96,7 +96,7 @@ fn may_start_once(name: &str, settings: &Settings) -> Failure {
 
 fn no_ranks(launch: &Launch) -> Failure {
     let what = match launch.launcher {
-        Some(launcher) => format!("{launcher} started pmmpi without one"),
+        Some(launcher) => format!("{launcher} started pmmpi without a process manager"),
         None => "no launcher started pmmpi".to_owned(),
     };
     Failure::own(format_args!(

@@ -313,7 +313,7 @@ fn with_what_is_left(mut failure: Failure, kept: Result<PathBuf, String>) -> Fai
 fn explain(task: &Task, shared: &SharedMemory, partial: Option<Result<PathBuf, String>>) {
     let live = shared.live();
     let faults = [
-        (Fault::UnknownMpi, "pmmpi does not know the family of its MPI library"),
+        (Fault::UnknownMpi, "pmmpi does not know the family of the program's MPI library"),
         (Fault::MpiCall, "an MPI call of pmmpi itself failed"),
         (
             Fault::Handover,

@@ -30,7 +30,8 @@ fn head(text: &mut String, findings: &Findings) -> std::fmt::Result {
         }
     };
     let (repeats, indent) = (findings.repeats, "           ");
-    let how = format!("on hardware thread {on}: median of {repeats} repeats, minus snapshot cost");
+    let how =
+        format!("on hardware thread {on}: median of {repeats} repeats, minus the cost of the snapshots");
     writeln!(text, "measured   {}", wrapped(&how, indent))?;
     if let Some(MemoryFindings { cache_bytes: Some(cache), array_bytes: Some(array), reason: None }) =
         &findings.memory
@@ -188,12 +189,12 @@ fn tail(text: &mut String, findings: &Findings) -> std::fmt::Result {
         writeln!(text, "  {}\n    {}", wrapped(&title, "    "), document.url)?;
     }
     if findings.documents.is_empty() {
-        writeln!(text, "  no document is known for this processor")?;
+        writeln!(text, "  pmmpi knows no document for this processor")?;
     }
     match &findings.kept {
         StoredAt::In(path) => writeln!(text, "saved in {}", printable(&path.display().to_string())),
         StoredAt::NotAll => {
-            writeln!(text, "not saved: only some test loops or some kinds of cores were tested")
+            writeln!(text, "not saved: pmmpi tested only some test loops or only some kinds of cores")
         }
         StoredAt::Not(_) => Ok(()), // `run` prints a warning
     }

@@ -15,8 +15,8 @@ pub fn save(folder: &Path, slot: Option<Slot>, run: &Run, quiet: bool) -> Result
     let file = slot.store(run).map_err(|e| not_saved(folder, e))?;
     if is_gone && !quiet {
         warn(format_args!(
-            "{} was removed or unmounted while the program ran: the run is in the folder that is now at \
-             this path",
+            "{} was removed or unmounted while the program ran: pmmpi saved the run in the folder \
+             that now has this path",
             folder.display()
         ));
     }

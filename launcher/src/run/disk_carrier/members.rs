@@ -275,7 +275,7 @@ impl Members {
             if let Some(connection) = &member.connection {
                 handing::reply(
                     connection,
-                    &Err("pmmpi-carrier found no data of this rank in its shared memory".to_owned()),
+                    &Err("pmmpi-carrier found no data in the shared memory of this rank".to_owned()),
                 );
             }
         }
