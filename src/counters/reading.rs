@@ -165,8 +165,8 @@ impl fmt::Display for WhyUnavailable {
                                                  watchdog or another profiler",
             ),
             WhyUnavailable::NoRoom(libc::EMFILE) => f.write_str(
-                "pmmpi leaves the program its file descriptors, and none was free for this counter: raise the hard \
-                 limit on open files (ulimit -Hn)",
+                "pmmpi uses no file descriptor that the program may need, and no other descriptor was free for this \
+                 counter: raise the hard limit on open files (ulimit -Hn)",
             ),
             WhyUnavailable::NoRoom(errno) => write!(
                 f,
@@ -175,8 +175,8 @@ impl fmt::Display for WhyUnavailable {
             ),
             WhyUnavailable::Open(errno) => write!(f, "the counter could not be opened (errno {errno})"),
             WhyUnavailable::Closed => f.write_str(
-                "no counter is open: the program closed the counter's descriptor, or there was no room for \
-                 the descriptor",
+                "no counter is open: the program closed the counter's descriptor, or no file descriptor \
+                 was free",
             ),
             WhyUnavailable::Unreadable => f.write_str(
                 "this user may execute the program's file but may not read the file, so the kernel does not count the \
@@ -189,8 +189,8 @@ impl fmt::Display for WhyUnavailable {
                              counters",
             ),
             WhyUnavailable::NoSuchThread => f.write_str(
-                "no core of the node has this hardware thread online (SMT is off, or the processor has no \
-                 SMT)",
+                "the event needs hardware threads that are not online on this node (SMT is off, or the \
+                 processor has no SMT)",
             ),
             WhyUnavailable::Off => f.write_str("counters were off (--counters off)"),
         }

@@ -208,7 +208,7 @@ impl Engine<'_> {
             formula.names().iter().find(is_of).map_or("", String::as_str)
         };
         Err(Lack::NotHere(format!(
-            "{} is of whole sockets, but {} only of the program: another program may share the sockets",
+            "{} counts whole sockets, but {} counts only the program: another program may share the sockets",
             of(1),
             of(0)
         )))

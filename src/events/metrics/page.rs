@@ -25,8 +25,9 @@ the number of these cores.
 
 Counts of scope task are of the program's own threads, on whatever hardware threads they run. Counts of scope core are
 of the hardware threads that the ranks of a node may use; other programs may run there, too. Counts of scope socket are
-sums over the sockets (of the nodes of a run), and include other programs. Such a count has no ratio to a count of the
-program, so `l3_miss_rate` has no value where the L3 cache itself counts its misses, but `l3_miss_ratio` has one.
+sums over the sockets (of the nodes of a run), and include other programs. pmmpi computes no ratio of such a count to a
+count of the program. So where the L3 cache itself counts its misses, `l3_miss_rate` has no value, but `l3_miss_ratio`
+has one.
 
 ";
 
@@ -36,7 +37,7 @@ const WORKED: &str = "\
 Tests reproduce every figure of section 5 to the printed digits. AMD-2008 does not mention the following:
 
 - The \"Elapsed time\" of its tables comes from a clock and not from counts; \"Seconds\" in 5.2 is `seconds_by_cycles`.
-- 5.2 divides by the printed Seconds, which are rounded to four places. Without that rounding the read bandwidth of the
+- 5.2 divides by the printed Seconds, which are rounded to four places. Without this rounding, the read bandwidth of the
   two programs is 352.8801 and 2006.8634 MB/s (printed: 352.8797 and 2006.8907), the DRAM bandwidth 360.1273
   and 2016.4503 (360.1268 and 2016.4778), and the improved write bandwidth 9.5869 (9.5871).
 - The values of 5.3 and 5.4 result only if the period of retired instructions is ten times the period of all other
