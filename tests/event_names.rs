@@ -512,7 +512,7 @@ fn braces_keep_together_what_can_be_counted_together() {
     assert_eq!(groups(&core), each.map(|group| vec![group]));
     assert_eq!(core[1].places, Places::Threads(Some(set("0-15"))));
     let refused = planned(&client, "cycles", "GenuineIntel", Scope::Socket).unwrap_err().to_string();
-    assert!(refused.contains("cpu_atom/cycles/ can be counted only with --scope task or core"), "{refused}");
+    assert!(refused.contains("pmmpi can count cpu_atom/cycles/ only with --scope task or core"), "{refused}");
 }
 
 /// The default set is the same everywhere, except that each kind of core counts it.

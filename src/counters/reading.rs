@@ -173,7 +173,7 @@ impl fmt::Display for WhyUnavailable {
                 "no file descriptor or no memory was free (errno \
                                                         {errno})"
             ),
-            WhyUnavailable::Open(errno) => write!(f, "the counter could not be opened (errno {errno})"),
+            WhyUnavailable::Open(errno) => write!(f, "pmmpi could not open the counter (errno {errno})"),
             WhyUnavailable::Closed => f.write_str(
                 "no counter is open: the program closed the counter's descriptor, or no file descriptor \
                  was free",

@@ -91,7 +91,8 @@ Examples:
     /// Check what limits measurements on this machine
     #[command(after_help = "A check has one of three results: ok, limits (pmmpi works, but some values are
 missing or vary more), or broken (pmmpi does not work). If a check is not ok,
-doctor shows a fix, but changes nothing. In an MPI job, one rank per node reports.
+doctor shows a fix, but changes nothing. In an MPI job, one rank per node
+reports.
 
 Exit status: 0: no check is broken; 1: a check is broken (with --fail-on limits:
 limits or broken); 2: the command line is wrong.
@@ -243,7 +244,7 @@ pub struct Repetition {
     /// Measure K launches (K runs)
     #[arg(long, value_name = "K")]
     pub runs: u32,
-    /// Warm-up launches first, not measured
+    /// First start K launches without measuring
     #[arg(long, value_name = "K", default_value_t = 0)]
     pub warmup: u32,
     /// If a launch fails: stop or continue

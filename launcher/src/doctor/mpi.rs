@@ -89,7 +89,7 @@ pub fn launchers(machine: &dyn Machine) -> Check {
     };
     let mut all: Vec<String> = found.iter().map(one).collect();
     if all.is_empty() {
-        all.push("srun alone".to_owned());
+        all.push("srun, but no mpirun or mpiexec".to_owned());
     }
     Check::ok(NAME, all.join(", "), "pmmpi measures MPI programs from inside: mpirun -n 4 pmmpi ./prog")
 }
@@ -388,7 +388,7 @@ mod tests {
         let intel = "Intel(R) MPI Library for Linux* OS, Version 2021.10 Build 20230619";
         assert_eq!(family(intel), Some(RunnerFamily::Mpich));
         let alone = launchers(&Fake::new().program("srun", ""));
-        assert_eq!((alone.status, &alone.found[..]), (Status::Ok, "srun alone"));
+        assert_eq!((alone.status, &alone.found[..]), (Status::Ok, "srun, but no mpirun or mpiexec"));
     }
 
     #[test]

@@ -155,7 +155,9 @@ impl fmt::Display for NameError {
                      cpumask is empty)"
                 )
             }
-            Self::Scope { event, instead } => write!(f, "{event} can be counted only with --scope {instead}"),
+            Self::Scope { event, instead } => {
+                write!(f, "pmmpi can count {event} only with --scope {instead}")
+            }
             Self::Apart { one, other } => {
                 write!(
                     f,
