@@ -103,6 +103,11 @@ pub fn read<T: Send>(
     reading.finish()
 }
 
+/// Reads one run: a run file, or the folder of an unfinished run.
+pub fn run_of(path: &Path) -> Result<Run, RunFileError> {
+    read_one(path)
+}
+
 /// Reads an archive and then `paths`, like [`read`], but keeps nothing of a run. Also returns the number of files in
 /// the archive. An archive that cannot be read completely is an error: otherwise a run that is already in it could be
 /// added a second time.

@@ -8,7 +8,7 @@
 //! 3. [`report`] is the whole answer as a value.
 //! 4. [`render`] and serde show it, and [`output`] writes it.
 //!
-//! Beside them, [`comparison`] compares two sets of runs, [`export_archive`] keeps the table in an archive, and [`stamps_csv`] computes bounds from stamps of other
+//! Beside them, [`comparison`] compares two sets of runs, [`export_archive`] keeps the table in an archive, [`recorded`] shows what else a run records, and [`stamps_csv`] computes bounds from stamps of other
 //! programs. This crate links no MPI library.
 
 #![warn(missing_docs)]
@@ -18,6 +18,7 @@ pub mod export_archive;
 pub mod input;
 mod memory;
 pub mod output;
+pub mod recorded;
 pub mod render;
 pub mod report;
 pub mod stamps_csv;

@@ -4,13 +4,14 @@ mod cli;
 
 use clap::Parser;
 use cli::options::{
-    BoundsArgs, BoundsFormat, Command, CompareArgs, CompareFormat, ExitStyle, ExportArgs, OfOthers, Options,
-    ReportArgs, ReportFormat, Select,
+    BoundsArgs, BoundsFormat, Command, CompareArgs, CompareFormat, DiffArgs, DiffFailOn, ExitStyle,
+    ExportArgs, OfOthers, Options, ReportArgs, ReportFormat, Select, ShowArgs,
 };
 use cli::supervise::supervise;
 use cli::{allocator, compare_status, progress_line, verdict_status};
 use pmmpi::bounds::MaxDrift;
 use pmmpi::clock;
+use pmmpi::record::Run;
 use pmmpi::record::run_file::default_folder;
 use pmmpi::text::{count, folded, printable};
 use pmmpi_analysis::comparison::selector::Selector;
@@ -20,10 +21,11 @@ use pmmpi_analysis::input::importers::{self, Decoding};
 use pmmpi_analysis::input::resets::Resets;
 use pmmpi_analysis::input::{self, Input};
 use pmmpi_analysis::output;
+use pmmpi_analysis::recorded::{Recorded, differences};
 use pmmpi_analysis::render::origin::Origin;
 use pmmpi_analysis::render::{
     answer, by_place, comparison, csv, first_warnings, html, json, markdown, node_list, one_line,
-    openmetrics, text,
+    openmetrics, recorded, text,
 };
 use pmmpi_analysis::report;
 use pmmpi_analysis::report::warnings;
@@ -50,6 +52,8 @@ static ALLOCATOR: allocator::Allocator = allocator::Allocator;
 
 /// Exit status if a part of the input could not be used, or the result could not be written.
 const PARTIAL: u8 = 1;
+/// Exit status of `--fail-on` if the runs differ.
+const FOUND: u8 = 3;
 /// Exit status if the command line is not valid, or no input could be used.
 const USAGE: u8 = 2;
 
@@ -73,6 +77,8 @@ fn main() -> ExitCode {
             let paths: Vec<PathBuf> = [&options.a, &options.b].map(PathBuf::from).into();
             supervise(reads_a_pipe(&paths), |decoding| code(compare(&options, decoding)))
         }
+        Command::Show(options) => code(show(&options)),
+        Command::Diff(options) => code(diff(&options)),
         Command::Bounds(options) => code(bounds(&options)),
     })
 }
@@ -424,6 +430,49 @@ fn settings(options: &ReportArgs) -> Result<JudgeSettings, Failure> {
     let own_history = own_history::OwnHistorySettings { delta, q, ..Default::default() };
     let goes_with_slowness = options.correlate.then_some(q);
     Ok(JudgeSettings { node, run, own_history, goes_with_slowness, ..Default::default() })
+}
+
+fn show(options: &ShowArgs) -> Result<u8, Failure> {
+    let mut shown = Vec::new();
+    let mut last = None;
+    for path in &options.runs {
+        match run_of(path) {
+            Ok(run) => shown.push(Recorded::of(&run)),
+            Err(failure) => {
+                say(&failure.message);
+                last = Some(failure);
+            }
+        }
+    }
+    if let Some(failure) = last.as_ref().filter(|_| shown.is_empty()) {
+        // The message is already there.
+        return Ok(failure.code);
+    }
+    let rendered = match (options.format, &shown[..]) {
+        (BoundsFormat::Text, _) => {
+            let texts: Vec<String> = shown.iter().map(recorded::show).collect();
+            for_place(texts.join("\n"), options.output.as_deref())
+        }
+        (BoundsFormat::Json, [one]) => json(one)?,
+        (BoundsFormat::Json, all) => json(&all)?,
+    };
+    write(&rendered, options.output.as_deref())?;
+    Ok(if last.is_some() { PARTIAL } else { 0 })
+}
+
+fn diff(options: &DiffArgs) -> Result<u8, Failure> {
+    let found = differences(&run_of(&options.a)?, &run_of(&options.b)?);
+    let rendered = match options.format {
+        BoundsFormat::Text => for_place(recorded::diff(&found), options.output.as_deref()),
+        BoundsFormat::Json => json(&found)?,
+    };
+    write(&rendered, options.output.as_deref())?;
+    let is_found = options.fail_on == Some(DiffFailOn::Different) && !found.differences.is_empty();
+    Ok(if is_found { FOUND } else { 0 })
+}
+
+fn run_of(path: &Path) -> Result<Run, Failure> {
+    input::run_of(path).map_err(|e| Failure::usage(format!("{}: {e}", path.display())))
 }
 
 fn bounds(options: &BoundsArgs) -> Result<u8, Failure> {

@@ -42,6 +42,8 @@ fn command() -> Result<End, Failure> {
         Command::Report { args } => tool_files::exec_report("report", &args),
         Command::Compare { args } => tool_files::exec_report("compare", &args),
         Command::Export { args } => tool_files::exec_report("export", &args),
+        Command::Show { args } => tool_files::exec_report("show", &args),
+        Command::Diff { args } => tool_files::exec_report("diff", &args),
         Command::List(typed) => list::run(&typed),
         Command::Bounds { args } => tool_files::exec_report("bounds", &args),
         Command::Doctor(typed) => doctor::run(&typed).map(End::Exited),

@@ -31,6 +31,12 @@ pub enum Command {
     /// Compare two sets of runs
     #[command(after_help = compare_help())]
     Compare(CompareArgs),
+    /// Show all that a run records: launch, environment, binding, nodes
+    #[command(after_help = show_help())]
+    Show(ShowArgs),
+    /// Show where two runs differ: environment, binding, nodes, ...
+    #[command(after_help = diff_help())]
+    Diff(DiffArgs),
     /// Compute bounds of the elapsed time from your own stamps
     #[command(after_help = bounds_help())]
     Bounds(BoundsArgs),
@@ -75,6 +81,27 @@ VISIBLE: a difference of this size is found with a probability of 95 %.
 3: --fail-on found WHAT; 4: these runs could not show WHAT (docs/compare.md).
 Select: --since T, --until T, --node LIST, --class C, --run ID, --where K=V.
 Example: pmmpi compare label:blas=mkl label:blas=openblas --fail-on slower:2%"
+    )
+}
+
+fn show_help() -> String {
+    format!(
+        "RUN is a run file, or the folder of an unfinished run. pmmpi records only those
+environment variables that are known to change performance.
+{EXIT_STATUS}
+
+Example: pmmpi show pmmpi-results/*.pmr"
+    )
+}
+
+fn diff_help() -> String {
+    format!(
+        "A and B are run files. Times, counts, and ids of jobs are not compared: for
+these see pmmpi compare. To measure the program diff, type: pmmpi run diff ...
+{EXIT_STATUS}
+3: the runs differ, with --fail-on different.
+
+Example: pmmpi diff good.pmr slow.pmr"
     )
 }
 
@@ -371,6 +398,45 @@ impl FromStr for CompareFailOn {
             _ => Err("expected different, slower:X% or faster:X%".to_owned()),
         }
     }
+}
+
+#[derive(Args)]
+pub struct ShowArgs {
+    /// Run files
+    #[arg(value_name = "RUN", required = true)]
+    pub runs: Vec<PathBuf>,
+    /// text or json
+    #[arg(long, value_enum, default_value = "text", hide_possible_values = true)]
+    pub format: BoundsFormat,
+    /// Write to FILE, not to stdout
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+#[derive(Args)]
+pub struct DiffArgs {
+    /// A run
+    #[arg(value_name = "A")]
+    pub a: PathBuf,
+    /// Another run
+    #[arg(value_name = "B")]
+    pub b: PathBuf,
+    /// text or json
+    #[arg(long, value_enum, default_value = "text", hide_possible_values = true)]
+    pub format: BoundsFormat,
+    /// Write to FILE, not to stdout
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Exit with 3 if the runs are: different
+    #[arg(long, value_enum, value_name = "WHAT", hide_possible_values = true)]
+    pub fail_on: Option<DiffFailOn>,
+}
+
+/// What makes a diff fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DiffFailOn {
+    /// The runs differ
+    Different,
 }
 
 #[derive(Args)]

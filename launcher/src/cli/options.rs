@@ -10,14 +10,14 @@ macro_rules! example {
     };
 }
 
-/// Two columns, because the help of all options leaves few lines for the commands.
+/// Three columns, because the help of all options leaves few lines for the commands.
 macro_rules! commands {
     () => {
         "Commands (see pmmpi COMMAND --help):
-  repeat  repeat a whole MPI launch           doctor    check this machine
-  report  show bounds, slow nodes and runs    bounds    compute bounds from CSV
-  list    list events, groups, metrics        validate  check the counters here
-  export  add runs to a Parquet archive       compare   compare two sets of runs"
+  repeat  K MPI launches  report   bounds, slow nodes   doctor    this machine
+  list    events, groups  compare  two sets of runs     validate  counters here
+  export  to an archive   show     what a run records   bounds    from a CSV
+                          diff     where 2 runs differ"
     };
 }
 
@@ -82,6 +82,18 @@ Examples:
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },
+    /// Show all that a run records: launch, environment, binding, nodes
+    #[command(disable_help_flag = true)]
+    Show {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<OsString>,
+    },
+    /// Show where two runs differ: environment, binding, nodes, ...
+    #[command(disable_help_flag = true)]
+    Diff {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<OsString>,
+    },
     /// Compute bounds of the elapsed time from your own stamps
     #[command(disable_help_flag = true)]
     Bounds {
@@ -137,12 +149,12 @@ struct Direct {
 }
 
 /// The commands that start no program of the user.
-pub const COMMANDS_WITHOUT_PROGRAM: [&str; 7] =
-    ["report", "export", "compare", "bounds", "doctor", "list", "validate"];
+pub const COMMANDS_WITHOUT_PROGRAM: [&str; 9] =
+    ["report", "export", "compare", "show", "diff", "bounds", "doctor", "list", "validate"];
 
 /// First words that are commands, not programs.
-pub const COMMANDS: [&str; 9] =
-    ["run", "repeat", "report", "export", "compare", "bounds", "doctor", "list", "validate"];
+pub const COMMANDS: [&str; 11] =
+    ["run", "repeat", "report", "export", "compare", "show", "diff", "bounds", "doctor", "list", "validate"];
 
 /// Parses the command line of a measurement. `arguments` begins after the name `pmmpi`.
 pub fn measurement(arguments: &[OsString]) -> Result<MeasurementArgs, clap::Error> {

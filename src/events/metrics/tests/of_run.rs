@@ -221,6 +221,9 @@ fn counts_of_a_socket_have_no_ratio_to_those_of_a_program() {
         let value = metric(&run, name);
         assert_eq!(value.value(), None);
         let reason = value.reason().unwrap();
-        assert!(reason.contains("of whole sockets, but instructions only of the program"), "{reason}");
+        assert!(
+            reason.contains("counts whole sockets, but instructions counts only the program"),
+            "{reason}"
+        );
     }
 }

@@ -228,7 +228,7 @@ fn where_nothing_could_be_counted_it_is_said() {
     assert_eq!((off.value(), off.quality()), (None, Quality::Unavailable));
     let reason = off.reason().unwrap();
     assert!(
-        reason.starts_with("ref_cycles_b: no core of the node has") && reason.contains("SMT"),
+        reason.starts_with("ref_cycles_b: the event needs hardware threads") && reason.contains("SMT"),
         "{reason}"
     );
     // Cores with more than two hardware threads.

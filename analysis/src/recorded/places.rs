@@ -1,0 +1,102 @@
+//! Where the ranks may run and where they ran, and what hardware the nodes have.
+
+use super::{Pairs, of_all, push};
+use pmmpi::node::Topology;
+use pmmpi::record::{RankRecord, Run};
+use std::collections::BTreeSet;
+
+/// Ranks that are listed one by one.
+const LISTED: usize = 64;
+
+/// The hardware threads on which each rank may run.
+pub(super) fn binding(run: &Run) -> Pairs {
+    let mut pairs = Pairs::new();
+    let kinds: BTreeSet<&str> = run.ranks.iter().map(|rank| kind(run, rank)).collect();
+    let kinds: Vec<&str> = kinds.into_iter().collect();
+    push(&mut pairs, "ranks_are_bound_to", (!kinds.is_empty()).then(|| kinds.join(", ")));
+    for rank in run.ranks.iter().take(LISTED) {
+        let set = rank.allowed.to_string();
+        let set = if set.is_empty() { "unknown".to_owned() } else { format!("hardware threads {set}") };
+        push(&mut pairs, &format!("rank {}", rank.rank), Some(set));
+    }
+    pairs
+}
+
+/// Where each rank was: its host, and the hardware threads on which it ran at t1 and t2.
+pub(super) fn ranks(run: &Run) -> Pairs {
+    let mut pairs = Pairs::new();
+    for rank in run.ranks.iter().take(LISTED) {
+        let ran = match rank.ran_on {
+            [Some(from), Some(to)] if from == to => format!("; ran on hardware thread {from} at t1 and t2"),
+            [Some(from), Some(to)] => format!("; ran on hardware thread {from} at t1 and {to} at t2"),
+            _ => String::new(),
+        };
+        let host = &run.nodes[rank.node.index()].key.hostname;
+        push(&mut pairs, &format!("rank {}", rank.rank), Some(format!("{host}{ran}")));
+    }
+    let hidden = run.ranks.len().saturating_sub(LISTED);
+    push(&mut pairs, "more", (hidden > 0).then(|| format!("{hidden} more ranks are not listed")));
+    pairs
+}
+
+/// The smallest part of a node that contains all hardware threads of a rank.
+fn kind(run: &Run, rank: &RankRecord) -> &'static str {
+    let node = &run.nodes[rank.node.index()];
+    let Some(topology) = node.topology.map(|topology| &run.topologies[topology as usize]) else {
+        return "unknown (the topology of the node is not known)";
+    };
+    let here: Vec<_> = topology.threads.iter().filter(|thread| rank.allowed.contains(thread.cpu)).collect();
+    let count = |of: fn(&pmmpi::node::HwThread) -> u32| {
+        here.iter().map(|thread| of(thread)).collect::<BTreeSet<u32>>().len()
+    };
+    match () {
+        () if here.is_empty() => "unknown",
+        () if here.len() == 1 => "hardware threads",
+        () if count(|thread| thread.core) == 1 => "cores",
+        () if here.len() == topology.threads.len() => "nothing",
+        () if count(|thread| thread.numa) == 1 => "NUMA nodes, or parts of these",
+        () if count(|thread| thread.socket) == 1 => "sockets, or parts of these",
+        () => "several sockets, or parts of these",
+    }
+}
+
+/// The hardware of the nodes.
+pub(super) fn topology(run: &Run) -> Pairs {
+    let known = run.nodes.iter().filter_map(|node| {
+        let topology = &run.topologies[node.topology? as usize];
+        Some((node.key.hostname.as_str(), of_topology(topology)))
+    });
+    of_all(known)
+}
+
+fn of_topology(topology: &Topology) -> Pairs {
+    let count = |of: fn(&pmmpi::node::HwThread) -> u32| {
+        topology.threads.iter().map(of).collect::<BTreeSet<u32>>().len()
+    };
+    let mut pairs = Pairs::new();
+    push(&mut pairs, "sockets", Some(count(|thread| thread.socket)));
+    push(&mut pairs, "cores", Some(count(|thread| thread.core)));
+    push(&mut pairs, "hardware_threads", Some(topology.threads.len()));
+    let first = topology.threads.first();
+    let siblings = first.map(|first| {
+        topology
+            .threads
+            .iter()
+            .filter(|thread| thread.core == first.core)
+            .map(|thread| thread.cpu.to_string())
+            .collect::<Vec<_>>()
+    });
+    push(&mut pairs, "hardware_threads_of_first_core", siblings.map(|siblings| siblings.join(", ")));
+    for memory in &topology.memories {
+        push(&mut pairs, &format!("memory_bytes of NUMA node {}", memory.numa), Some(memory.memory_bytes));
+    }
+    for cache in &topology.caches {
+        push(
+            &mut pairs,
+            &format!("L{} caches of {} bytes", cache.level, cache.size_bytes),
+            Some(cache.count),
+        );
+    }
+    push(&mut pairs, "read_by", Some(&topology.source));
+    pairs
+}
