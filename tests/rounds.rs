@@ -287,7 +287,7 @@ fn repeat_says_which_runs_it_cannot_see() {
     };
     let unseen = repeat(&["--out", "relative"]);
     assert!(unseen.contains("pmmpi: 0 of 2 runs count (2 without a run file)\n"), "{unseen}");
-    assert!(unseen.contains("files this machine does not see in relative"), "{unseen}");
+    assert!(unseen.contains("this machine does not see the files of some runs in relative"), "{unseen}");
     let unsaved = repeat(&["--no-save"]);
     assert!(unsaved.contains("no summary, because the launches save no run files"), "{unsaved}");
     let elsewhere = out.path().join("relative").display().to_string();

@@ -193,7 +193,7 @@ fn a_home_that_cannot_be_written_costs_nothing_else() {
     homeless.args(["--format", "json"]).env_remove(validation::FOLDER_VARIABLE);
     let output = run(homeless.env_remove("XDG_STATE_HOME").env_remove("HOME"));
     findings(&output);
-    assert!(output.err().contains("there is no home"), "{}", output.err());
+    assert!(output.err().contains("does not know your home folder"), "{}", output.err());
     assert_eq!(files(folder.path()), [file]);
 }
 

@@ -20,6 +20,7 @@ mod presence;
 mod reconfigured;
 mod rounds_of_runs;
 mod run_spread;
+pub mod slow_places;
 mod suspects;
 mod warnings;
 pub mod where_slow;

@@ -167,8 +167,9 @@ codes! {
         "Read the file with `pmmpi report` of the version that wrote the file, or of a later version."
         "run.pmr: has schema 9, but this pmmpi reads only schemas up to 5: use a newer pmmpi"
     NoPlaces "no-places"
-        "Runs of an archive have no rows by place, so the report cannot tell what was counted at each core or rank."
-        "Export the run files of these runs again with `pmmpi export --places`."
+        "Runs have no rows by place, so the report cannot tell what was counted at each core or rank: other tools measured them, \
+         or they are in an archive without places."
+        "If the runs are in an archive, export their run files again with `pmmpi export --places`."
         "3 runs of an archive have no rows by place, for example 20261101T120000Z-n1-7-1c"
     NoRunFiles "no-run-files"
         "A folder contains no run file."

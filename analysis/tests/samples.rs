@@ -89,7 +89,7 @@ fn shows(output: &[&str], lines: &[String]) -> Result<(), String> {
 
 #[test]
 fn samples_are_what_the_commands_print() {
-    let pages = ["README.md", "docs/guide.md", "docs/measuring.md", "docs/report.md"];
+    let pages = ["README.md", "docs/guide.md", "docs/measuring.md", "docs/report.md", "docs/places.md"];
     let samples: Vec<Sample> = pages.iter().flat_map(|page| samples(page)).collect();
     assert!(samples.len() >= 6, "{} samples", samples.len());
     for Sample { page, command, lines } in samples {

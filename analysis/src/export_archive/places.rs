@@ -49,7 +49,7 @@ pub fn add(
         })?;
         File::open(&folder)?.sync_all()?;
     }
-    added.runs -= added.warnings.len();
+    added.runs = added.runs.saturating_sub(added.warnings.len());
     Ok(added)
 }
 

@@ -3,7 +3,7 @@
 //! A rank's own threads are at the smallest place that contains all hardware threads on which the rank may run. The counts of
 //! a hardware thread belong to a rank if no other rank may run there.
 
-use crate::table::place_table::{Place, PlaceRow, PlaceTable, RunOfRows};
+use crate::table::place_table::{Place, PlaceResult, PlaceRow, PlaceTable, RunOfRows};
 use pmmpi::NodeId;
 use pmmpi::counters::probe::Scope;
 use pmmpi::counters::reading::Quality;
@@ -13,11 +13,10 @@ use pmmpi_events::metrics::MetricInput;
 use pmmpi_events::names::family;
 use pmmpi_events::readings::readings;
 use pmmpi_events::validation::{EventVerdict, RunTrust};
-use polars::prelude::PolarsResult;
 use std::collections::{BTreeMap, HashMap};
 
 /// All rows of a run. `trust` says which events are not usable.
-pub fn of(run: &Run, trust: &RunTrust) -> PolarsResult<PlaceTable> {
+pub fn of(run: &Run, trust: &RunTrust) -> PlaceResult<PlaceTable> {
     let nodes: Vec<NodePlaces> =
         (0..).map(NodeId).zip(&run.nodes).map(|(at, node)| NodePlaces::of(run, at, node)).collect();
     let mut rows = counts(run, &nodes, trust);

@@ -5,11 +5,10 @@ use super::archive_medians;
 use super::files::read_one;
 use super::importers::{Decoding, FileFormat, ImportFault, PLACES_FOLDER, Results, parquet};
 use super::place_rows;
-use crate::table::place_table::{PlaceTable, RUN_ID};
+use crate::table::place_table::{PlaceError, PlaceTable, RUN_ID};
 use crate::warning_codes::{Warning, WarningCode};
 use pmmpi::text::count;
 use pmmpi_events::validation::Trust;
-use polars::prelude::PolarsError;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -80,7 +79,7 @@ impl PlaceSource {
         &self,
         runs: &BTreeSet<&str>,
         trust: &Trust,
-        reduce: impl Fn(&PlaceTable) -> Result<T, PolarsError> + Sync,
+        reduce: impl Fn(&PlaceTable) -> Result<T, PlaceError> + Sync,
     ) -> Places<T> {
         let mut parts = Vec::new();
         let warnings = self.read_each(runs, trust, reduce, |part| parts.push(part));
@@ -92,7 +91,7 @@ impl PlaceSource {
         &self,
         runs: &BTreeSet<&str>,
         trust: &Trust,
-        reduce: impl Fn(&PlaceTable) -> Result<T, PolarsError> + Sync,
+        reduce: impl Fn(&PlaceTable) -> Result<T, PlaceError> + Sync,
         mut each: impl FnMut(T),
     ) -> Vec<Warning> {
         let mut warnings = Vec::new();
@@ -150,10 +149,10 @@ impl PlaceSource {
         &self,
         file: &Path,
         left: &mut BTreeSet<&str>,
-        reduce: impl Fn(&PlaceTable) -> Result<T, PolarsError>,
+        reduce: impl Fn(&PlaceTable) -> Result<T, PlaceError>,
         each: &mut impl FnMut(T),
     ) -> Result<(), ImportFault> {
-        let damaged = |e: PolarsError| ImportFault::Damaged(e.to_string());
+        let damaged = |e: PlaceError| ImportFault::Damaged(e.to_string());
         let wanted: Vec<&str> = left.iter().copied().collect();
         // The texts of statistics may be cut, which only makes the range larger at its lower end.
         let is_needed = |first: &[u8], last: &[u8]| {

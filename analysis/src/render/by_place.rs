@@ -24,7 +24,11 @@ pub fn table(report: &Report, top: usize) -> Option<Table> {
     let has_classes = numbers.len() > 1;
     let mut places: Vec<&PlaceSummary> =
         by_place.places.iter().filter(|place| place.region.is_none()).collect();
-    places.sort_by(|a, b| score(b).total_cmp(&score(a)));
+    let order = |place: &PlaceSummary| [change(place), score(place)];
+    places.sort_by(|a, b| {
+        let [a, b] = [order(a), order(b)];
+        b[0].total_cmp(&a[0]).then(b[1].total_cmp(&a[1]))
+    });
     let (shown, hidden) = shown(places.len(), top);
     let metrics = shown_metrics(by_place);
     let parts: BTreeSet<&str> = places.iter().flat_map(|place| place.place.keys().copied()).collect();
@@ -61,7 +65,10 @@ pub fn table(report: &Report, top: usize) -> Option<Table> {
             Some(differs) => words(format!("{} {}", differs.metric, percent(differs.by, 1))),
             None => words("-"),
         }));
-        row.extend(has_slow.then(|| words(in_slow_runs(place).unwrap_or_else(|| "-".to_owned()))));
+        row.extend(has_slow.then(|| match in_slow_runs(place) {
+            Some((metric, ratio)) => words(format!("{metric} x {ratio:.2}")),
+            None => words("-"),
+        }));
         row
     };
     let rows = places[..shown].iter().map(row).collect();
@@ -100,16 +107,19 @@ fn shown_metrics(by_place: &ByPlace) -> Vec<&PlaceMetric> {
     COMPARED.iter().filter_map(with_values).take(METRICS).collect()
 }
 
-/// The metric that differs most between the slow runs and the others: "read_bandwidth x 1.80".
-fn in_slow_runs(place: &PlaceSummary) -> Option<String> {
+/// The metric that differs most between the slow runs and the others, and their quotient.
+fn in_slow_runs(place: &PlaceSummary) -> Option<(&'static str, f64)> {
     let slow = place.slow.as_ref()?;
     let ratio = |name: &&'static str| {
         let ratio = slow.metrics.get(name)? / place.usual.metrics.get(name)?;
         (ratio > 0.0 && ratio.is_finite()).then_some((*name, ratio))
     };
-    let largest =
-        COMPARED.iter().filter_map(ratio).max_by(|a, b| a.1.ln().abs().total_cmp(&b.1.ln().abs()))?;
-    Some(format!("{} x {:.2}", largest.0, largest.1))
+    COMPARED.iter().filter_map(ratio).max_by(|a, b| a.1.ln().abs().total_cmp(&b.1.ln().abs()))
+}
+
+/// How much the place differs in slow runs (ln); 0 without slow runs.
+fn change(place: &PlaceSummary) -> f64 {
+    in_slow_runs(place).map_or(0.0, |(_, ratio)| ratio.ln().abs())
 }
 
 fn title_of(part: &str) -> &'static str {

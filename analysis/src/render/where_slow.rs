@@ -2,7 +2,7 @@
 
 use super::cells::shortened;
 use crate::verdicts::node_report::{NodeReport, SlowRunReport};
-use crate::verdicts::where_slow::{PlaceOfRun, SlowPlaces};
+use crate::verdicts::slow_places::{PlaceOfRun, SlowPlaces};
 use pmmpi::text::count;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};

@@ -6,7 +6,7 @@ use crate::table::RunTable;
 use crate::table::place_table::Level;
 use crate::table::place_values::{OfPlace, PlaceKey, Wanted, of_table};
 use crate::verdicts::node_report::SlowRunReport;
-use crate::warning_codes::Warning;
+use crate::warning_codes::{Warning, WarningCode};
 use pmmpi_events::metrics::catalogue;
 use pmmpi_events::validation::Trust;
 use serde::Serialize;
@@ -126,7 +126,7 @@ impl ByPlace {
         level: Level,
         trust: &Trust,
     ) -> (Self, Vec<Warning>) {
-        let Places { parts, warnings } =
+        let Places { parts, mut warnings } =
             source.read(&source.runs(), trust, |rows| of_table(rows, level, Wanted::Metrics));
         let classes: HashMap<(String, &str), &str> = (0..table.len())
             .filter(|row| table.is_own(*row))
@@ -141,6 +141,10 @@ impl ByPlace {
             let is_slow = slow.contains(&(run_id.as_str(), key.node.as_str()));
             let runs = places.entry((class, key)).or_default();
             if is_slow { runs.slow.push(values) } else { runs.usual.push(values) }
+        }
+        if source.runs().is_empty() {
+            let message = "--by: no run was measured by pmmpi, so nothing is known by place";
+            warnings.push(Warning::new(WarningCode::NoPlaces, message));
         }
         let metrics = metrics(places.values());
         let summary =

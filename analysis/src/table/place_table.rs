@@ -7,6 +7,11 @@ use pmmpi::counters::probe::Scope;
 use polars::prelude::*;
 use std::collections::{BTreeSet, HashSet};
 
+/// The library's error, or a result.
+pub type PlaceResult<T> = PolarsResult<T>;
+/// See [`PlaceResult`].
+pub type PlaceError = PolarsError;
+
 /// The column with the id of the run.
 pub const RUN_ID: &str = "run_id";
 

@@ -1,7 +1,7 @@
 //! The parts of the report about nodes and their runs. The keys are a contract: later versions may only add keys.
 
 use super::null_reasons::NullReasons;
-use super::where_slow::SlowPlaces;
+use super::slow_places::SlowPlaces;
 use crate::stats::own_history::{Course, OwnVerdict};
 use crate::stats::verdict_rule::Verdict;
 use crate::table::{Shared, SharedText};

@@ -2,49 +2,17 @@
 //! the other runs of the node, or of the other nodes of the class.
 
 use super::node_report::{NodeReport, SlowRunReport};
+use super::slow_places::{PlaceOfRun, SlowPlaces};
 use crate::input::place_source::PlaceSource;
 use crate::stats::runs::SlowRunSettings;
 use crate::stats::slow_places::{SlowPlace, slow_places};
 use crate::stats::verdict_rule::Verdict;
 use crate::table::RunTable;
-use crate::table::place_table::{Level, Place, PlaceTable};
+use crate::table::place_table::{Level, Place, PlaceResult, PlaceTable};
 use crate::table::place_values::{OfPlace, PlaceKey, Wanted, of_table};
 use pmmpi::counters::probe::Scope;
 use pmmpi_events::validation::Trust;
-use polars::prelude::PolarsResult;
-use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-
-/// The places at which a run or a node is slow.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct SlowPlaces {
-    /// What differs there: an event, or a quotient of two.
-    pub measure: &'static str,
-    /// core, socket or rank.
-    pub by: &'static str,
-    /// Number of places that were compared.
-    pub compared: usize,
-    /// Number of sockets of these places.
-    pub sockets: usize,
-    /// The places.
-    pub places: Vec<PlaceOfRun>,
-}
-
-/// One place.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct PlaceOfRun {
-    /// The socket; absent if it is unknown.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub socket: Option<u32>,
-    /// The core; absent if it is unknown, or if sockets were compared.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub core: Option<u32>,
-    /// The rank; absent unless ranks were compared.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub rank: Option<u32>,
-    /// The measure there as a multiple of its median over the runs of the node, or over the nodes of the class.
-    pub ratio: f64,
-}
 
 /// A value that shows where something is slow.
 struct Measure {
@@ -249,7 +217,7 @@ fn find<'a, 'n>(
 }
 
 /// The measures at each core and socket, and at each rank if some rank has no core of its own.
-fn by_level(rows: &PlaceTable) -> PolarsResult<Vec<(String, String, AtPlace)>> {
+fn by_level(rows: &PlaceTable) -> PlaceResult<Vec<(String, String, AtPlace)>> {
     let rows = rows.of_whole_work()?;
     let cores = of_table(&rows, Level::Core, Wanted::Counts)?;
     let ranks = match cores.iter().any(|(_, key, _)| key.place.core.is_none()) {

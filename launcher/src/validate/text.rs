@@ -30,8 +30,7 @@ fn head(text: &mut String, findings: &Findings) -> std::fmt::Result {
         }
     };
     let (repeats, indent) = (findings.repeats, "           ");
-    let how =
-        format!("on hardware thread {on}: median of {repeats} repeats, minus the cost of the snapshots");
+    let how = format!("on hardware thread {on}: median of {repeats} repeats, minus cost of snapshots");
     writeln!(text, "measured   {}", wrapped(&how, indent))?;
     if let Some(MemoryFindings { cache_bytes: Some(cache), array_bytes: Some(array), reason: None }) =
         &findings.memory
