@@ -40,7 +40,7 @@ use pmmpi_analysis::verdicts::JudgeSettings;
 use pmmpi_analysis::warning_codes::WarningCode;
 use pmmpi_events::validation::{self, Trust};
 use serde::Serialize;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -293,7 +293,16 @@ fn export(options: &ExportArgs, decoding: Decoding) -> Result<u8, Failure> {
         export_archive::export(&input.results, archived, folder, &from.decoding).map_err(failed)?;
     let known = input.results.repeated_rows;
     let places = match options.places {
-        true => Some(places::add(&selected_runs(&input), folder, &trust, &from.decoding).map_err(failed)?),
+        true => Some(
+            places::add(
+                &selected_runs(&input),
+                &without_file(&input, archived),
+                folder,
+                &trust,
+                &from.decoding,
+            )
+            .map_err(failed)?,
+        ),
         false => None,
     };
     let of_places = places.as_ref().map(|places| format!(", and {} by place", count(places.runs, "run")));
@@ -327,6 +336,14 @@ fn selected_runs(input: &Input<()>) -> BTreeMap<String, (PathBuf, i64)> {
         Some((run.run_id.clone(), (file.clone(), *started)))
     };
     input.runs.iter().filter_map(of_run).collect()
+}
+
+/// The runs of pmmpi that were exported from another archive, not from run files.
+fn without_file(input: &Input<()>, archived: usize) -> BTreeSet<String> {
+    let table = &input.results.table;
+    let new = (0..table.len()).filter(|row| table.origins.source(*row) as usize >= archived);
+    let own = new.filter(|row| table.is_own(*row) && table.median_of(*row).is_none());
+    own.map(|row| table.run_id(row)).filter(|run| !input.run_files.contains_key(run)).collect()
 }
 
 /// The paths that the user gave, or the default folder, which exists after a first measurement.

@@ -5,6 +5,7 @@ mod places;
 
 use pmmpi::node::NodeFacts;
 use pmmpi::record::{Mode, Run, civil_from_days};
+use pmmpi::text::count;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -39,6 +40,9 @@ pub struct Named {
     pub name: String,
     /// The value in words.
     pub value: String,
+    /// What [`differences`] compares if this is not the value itself: the value without the names of nodes.
+    #[serde(skip)]
+    pub compared: Option<String>,
 }
 
 /// A value in which two runs differ.
@@ -69,13 +73,13 @@ impl Recorded {
     /// Everything that a run records.
     pub fn of(run: &Run) -> Self {
         let sections = [
-            section("run", true, of_run(run)),
-            section("launch", true, ids(run)),
-            section("program", false, program(run)),
-            section("options", false, options(run)),
-            section("environment", false, run.header.environment.clone()),
-            section("binding", false, places::binding(run)),
-            section("ranks", true, places::ranks(run)),
+            section("run", true, pairs(of_run(run))),
+            section("launch", true, pairs(ids(run))),
+            section("program", false, pairs(program(run))),
+            section("options", false, pairs(options(run))),
+            section("environment", false, pairs(run.header.environment.clone())),
+            section("binding", false, pairs(places::binding(run))),
+            section("ranks", true, pairs(places::ranks(run))),
             section("node", false, nodes(run)),
             section("topology", false, places::topology(run)),
         ];
@@ -84,9 +88,12 @@ impl Recorded {
     }
 }
 
-fn section(name: &'static str, is_of_this_run: bool, values: Vec<(String, String)>) -> Section {
-    let values = values.into_iter().map(|(name, value)| Named { name, value }).collect();
+fn section(name: &'static str, is_of_this_run: bool, values: Vec<Named>) -> Section {
     Section { name, is_of_this_run, values }
+}
+
+fn pairs(pairs: Pairs) -> Vec<Named> {
+    pairs.into_iter().map(|(name, value)| Named { name, value, compared: None }).collect()
 }
 
 /// Where the two runs differ, in the order of the sections: what is only of one run, such as its time, is left out.
@@ -105,9 +112,13 @@ pub fn differences(a: &Run, b: &Run) -> Differences {
         let mut all: Vec<&str> = of_a.keys().chain(of_b.keys()).copied().collect();
         all.sort_unstable();
         all.dedup();
-        all.retain(|value| !value.ends_with(LIST_OF_NODES) && of_a.get(value) != of_b.get(value));
+        let compared =
+            |of: Option<&&Named>| of.map(|of| of.compared.clone().unwrap_or_else(|| of.value.clone()));
+        all.retain(|name| {
+            !name.ends_with(LIST_OF_NODES) && compared(of_a.get(name)) != compared(of_b.get(name))
+        });
         for value in all {
-            let of = |values: &BTreeMap<&str, &str>| values.get(value).map(|text| (*text).to_owned());
+            let of = |values: &BTreeMap<&str, &Named>| values.get(value).map(|of| of.value.clone());
             differences.push(Difference {
                 section: name,
                 name: value.to_owned(),
@@ -121,9 +132,9 @@ pub fn differences(a: &Run, b: &Run) -> Differences {
 
 impl Recorded {
     /// The values of a section, by name.
-    fn values(&self, section: &str) -> BTreeMap<&str, &str> {
+    fn values(&self, section: &str) -> BTreeMap<&str, &Named> {
         let found = self.sections.iter().filter(|of| of.name == section);
-        found.flat_map(|of| &of.values).map(|of| (of.name.as_str(), of.value.as_str())).collect()
+        found.flat_map(|of| &of.values).map(|of| (of.name.as_str(), of)).collect()
     }
 }
 
@@ -139,7 +150,6 @@ fn of_run(run: &Run) -> Pairs {
     let mut pairs = Pairs::new();
     push(&mut pairs, "run_id", Some(&header.run_id));
     push(&mut pairs, "started", Some(utc(header.started_unix_ns)));
-    push(&mut pairs, "pmmpi", Some(&header.pmmpi_version));
     push(&mut pairs, "end", run.end());
     if let Some(elapsed) = run.elapsed() {
         let [lower, upper] = [elapsed.lower_ns, elapsed.upper_ns].map(|ns| ns as f64 * 1e-9);
@@ -182,13 +192,16 @@ fn options(run: &Run) -> Pairs {
     let mut pairs = Pairs::new();
     push(&mut pairs, "max_drift_ppm", Some(run.header.max_drift.ppm()));
     push(&mut pairs, "sync", (!run.sync.is_empty()).then_some("pingpong"));
-    let typed: Vec<&str> = run.asked.iter().map(|asked| asked.typed.as_str()).collect();
-    push(&mut pairs, "counters", (!typed.is_empty()).then(|| typed.join(" ")));
+    push(&mut pairs, "pmmpi_version", Some(&run.header.pmmpi_version));
+    for asked in &run.asked {
+        let events = asked.events.iter().map(|(scope, name)| format!("{name} ({})", scope.name()));
+        push(&mut pairs, &asked.typed, Some(events.collect::<Vec<String>>().join(", ")));
+    }
     pairs
 }
 
 /// Facts of the nodes.
-fn nodes(run: &Run) -> Pairs {
+fn nodes(run: &Run) -> Vec<Named> {
     let of = |facts: &NodeFacts| {
         let hardware = &facts.hardware;
         let mut pairs = Pairs::new();
@@ -209,8 +222,9 @@ fn nodes(run: &Run) -> Pairs {
     of_all(known)
 }
 
-/// Puts equal values of several nodes together: "on (n1, n2), off (n3)". Names keep the order in which they come first.
-fn of_all<'a>(nodes: impl Iterator<Item = (&'a str, Pairs)>) -> Pairs {
+/// Puts equal values of several nodes together: "off (1 node: n2); on (2 nodes: n1, n3)". Names keep the order in which they
+/// come first. Which node has a value is not compared, but how many have it.
+fn of_all<'a>(nodes: impl Iterator<Item = (&'a str, Pairs)>) -> Vec<Named> {
     const NAMED: usize = 4;
     let mut order: Vec<String> = Vec::new();
     let mut all: BTreeMap<String, BTreeMap<String, Vec<&str>>> = BTreeMap::new();
@@ -226,17 +240,16 @@ fn of_all<'a>(nodes: impl Iterator<Item = (&'a str, Pairs)>) -> Pairs {
     }
     let of = |name: String| {
         let values = &all[&name];
-        let text = match values.iter().next() {
-            Some((value, of)) if values.len() == 1 && of.len() == hosts => value.clone(),
-            _ => {
-                let named = values.iter().map(|(value, of)| {
-                    let more = if of.len() > NAMED { ", ..." } else { "" };
-                    format!("{value} ({}{more})", of[..of.len().min(NAMED)].join(", "))
-                });
-                named.collect::<Vec<String>>().join("; ")
-            }
-        };
-        (name, text)
+        if let Some((value, _)) = values.iter().next().filter(|(_, of)| of.len() == hosts) {
+            return Named { value: value.clone(), compared: None, name };
+        }
+        let named = values.iter().map(|(value, of)| {
+            let more = if of.len() > NAMED { ", ..." } else { "" };
+            format!("{value} ({}: {}{more})", count(of.len(), "node"), of[..of.len().min(NAMED)].join(", "))
+        });
+        let counted = values.iter().map(|(value, of)| format!("{value} ({})", count(of.len(), "node")));
+        let [value, compared] = [named.collect::<Vec<String>>(), counted.collect()].map(|all| all.join("; "));
+        Named { name, value, compared: Some(compared) }
     };
     order.into_iter().map(of).collect()
 }
@@ -257,16 +270,19 @@ mod tests {
     #[test]
     fn nodes_with_other_values_are_named() {
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        let nodes = [
-            ("n1", vec![pair("smt", "on"), pair("kernel", "6.1")]),
-            ("n2", vec![pair("smt", "off"), pair("kernel", "6.1")]),
-            ("n3", vec![pair("smt", "on"), pair("kernel", "6.1"), pair("gpus", "4")]),
-        ];
-        let all = of_all(nodes.into_iter());
-        assert_eq!(
-            all,
-            [pair("smt", "off (n2); on (n1, n3)"), pair("kernel", "6.1"), pair("gpus", "4 (n3)")]
-        );
+        let all = |hosts: [&'static str; 3]| {
+            let nodes = [
+                (hosts[0], vec![pair("smt", "on"), pair("kernel", "6.1")]),
+                (hosts[1], vec![pair("smt", "off"), pair("kernel", "6.1")]),
+                (hosts[2], vec![pair("smt", "on"), pair("kernel", "6.1"), pair("gpus", "4")]),
+            ];
+            of_all(nodes.into_iter())
+        };
+        let [here, elsewhere] = [["n1", "n2", "n3"], ["n4", "n5", "n6"]].map(all);
+        let shown: Vec<(&str, &str)> = here.iter().map(|of| (of.name.as_str(), of.value.as_str())).collect();
+        let smt = ("smt", "off (1 node: n2); on (2 nodes: n1, n3)");
+        assert_eq!(shown, [smt, ("kernel", "6.1"), ("gpus", "4 (1 node: n3)")]);
+        assert!(here.iter().zip(&elsewhere).all(|(a, b)| a.compared == b.compared));
     }
 
     #[test]

@@ -6,11 +6,13 @@
 use super::{Batches, ROWS_AT_A_TIME, create, io_error, month, new_file};
 use crate::input::importers::{Decoding, ImportFault, PLACES_FOLDER, parquet};
 use crate::input::place_source::{PlaceSource, files_of};
-use crate::table::place_table::{PlaceTable, RUN_ID};
-use crate::warning_codes::Warning;
+use crate::table::place_table::{PlaceTable, RUN_ID, RunOfRows};
+use crate::warning_codes::{Warning, WarningCode};
 use pmmpi::record::temporary;
+use pmmpi::text::count;
 use pmmpi_events::validation::Trust;
 use polars::prelude::PolarsError;
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs::File;
 use std::io;
@@ -21,13 +23,15 @@ use std::path::{Path, PathBuf};
 pub struct AddedPlaces {
     /// Number of runs.
     pub runs: usize,
-    /// Run files that could not be read.
+    /// Run files that could not be read, and runs without one.
     pub warnings: Vec<Warning>,
 }
 
 /// Adds the rows of these runs that the archive does not have by place. A run has its file, and its start (ns since 1970).
+/// `without_file` are runs that came from another archive.
 pub fn add(
     runs: &BTreeMap<String, (PathBuf, i64)>,
+    without_file: &BTreeSet<String>,
     archive: &Path,
     trust: &Trust,
     decoding: &Decoding,
@@ -37,19 +41,28 @@ pub fn add(
     for (run, (file, started)) in runs.iter().filter(|(run, _)| !known.contains(*run)) {
         months.entry(month(*started)).or_default().insert(run.clone(), file.clone());
     }
+    let lacking: Vec<&String> = without_file.iter().filter(|run| !known.contains(*run)).collect();
     let mut added = AddedPlaces::default();
+    if let Some(first) = lacking.first() {
+        let message = format!(
+            "the counts by place of {} were not added, because there is no run file, for example of {first}",
+            count(lacking.len(), "run")
+        );
+        added.warnings.push(Warning::new(WarningCode::NoPlaces, message));
+    }
     for (month, files) in months {
         let folder = archive.join(PLACES_FOLDER).join(format!("month={month}"));
         create(&folder)?;
         added.runs += files.len();
         let source = PlaceSource::of_files(files);
         temporary::replace(&new_file(&folder), 0o666, |file| {
-            added.warnings.extend(write(&source, trust, file)?);
+            let unread = write(&source, trust, file)?;
+            added.runs = added.runs.saturating_sub(unread.len());
+            added.warnings.extend(unread);
             Ok(())
         })?;
         File::open(&folder)?.sync_all()?;
     }
-    added.runs = added.runs.saturating_sub(added.warnings.len());
     Ok(added)
 }
 
@@ -68,30 +81,43 @@ fn write(source: &PlaceSource, trust: &Trust, file: &File) -> io::Result<Vec<War
         }
     });
     written?;
-    if !rows.is_empty() {
+    // Also without a row: a file without columns would count as damaged.
+    if !rows.is_empty() || batches.writer.is_none() {
+        let empty = RunOfRows { run_id: "", started_unix_ns: 0 };
+        rows.append(PlaceTable::of_run(empty, &[]).map_err(io_error)?).map_err(io_error)?;
         batches.write(rows.frame())?;
     }
     batches.finish()?;
     Ok(warnings)
 }
 
-/// The runs of which the archive has rows by place.
+/// The runs of which the archive has rows by place. A file that a report could not read is an error: otherwise its runs could
+/// never be added again.
 fn known(archive: &Path, decoding: &Decoding) -> io::Result<HashSet<String>> {
-    let mut known: BTreeSet<String> = BTreeSet::new();
-    for file in files_of(archive) {
-        let all = |_: &[u8], _: &[u8]| true;
-        let read = parquet::row_groups(&file, decoding, (RUN_ID, true), all, |frame| {
-            let ids = frame.column(RUN_ID).and_then(|column| column.str().cloned());
-            let ids = ids.map_err(|e| ImportFault::Damaged(e.to_string()))?;
-            known.extend(ids.iter().flatten().map(str::to_owned));
-            Ok(())
-        });
-        read.map_err(|fault| {
-            io::Error::other(format!(
-                "{} {fault}: remove the file, and export the run files again",
-                file.display()
-            ))
-        })?;
+    let advice = "remove it, and export the run files again";
+    let files = files_of(archive).map_err(|(folder, e)| {
+        io::Error::new(e.kind(), format!("{} cannot be read: {e}: {advice}", folder.display()))
+    })?;
+    let mut known = HashSet::new();
+    for file in files {
+        let is_first = Cell::new(true);
+        let checked = |frame| PlaceTable::checked(frame).map(|_| ()).map_err(ImportFault::Damaged);
+        let columns =
+            || parquet::row_groups(&file, decoding, (RUN_ID, false), |_, _| is_first.replace(false), checked);
+        let runs = |known: &mut HashSet<String>| {
+            parquet::row_groups(
+                &file,
+                decoding,
+                (RUN_ID, true),
+                |_, _| true,
+                |frame| {
+                    known.extend(PlaceTable::run_ids(&frame).map_err(ImportFault::Damaged)?);
+                    Ok(())
+                },
+            )
+        };
+        let read = columns().and_then(|()| runs(&mut known));
+        read.map_err(|fault| io::Error::other(format!("{} {fault}: {advice}", file.display())))?;
     }
-    Ok(known.into_iter().collect())
+    Ok(known)
 }

@@ -155,7 +155,7 @@ fn counts<'a>(run: &'a Run, nodes: &[NodePlaces<'a>], trust: &RunTrust) -> Vec<P
                 event: &event.name,
                 family: family(event),
                 unit: &event.unit,
-                value: input.value.filter(|value| value.is_finite()),
+                value: input.value.filter(is_amount),
                 quality: input.quality.name(),
                 reason: input.reason,
                 count: was_counted.then_some(reading.count),
@@ -205,5 +205,10 @@ fn quantity<'a>(
     unit: &'a str,
     value: f64,
 ) -> PlaceRow<'a> {
-    PlaceRow { scope, event: name, family: name.to_owned(), unit, value: Some(value), ..at }
+    PlaceRow { scope, event: name, family: name.to_owned(), unit, value: Some(value).filter(is_amount), ..at }
+}
+
+/// A damaged run file may have other values, and a table with these could not be read.
+fn is_amount(value: &f64) -> bool {
+    value.is_finite() && *value >= 0.0
 }

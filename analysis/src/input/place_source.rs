@@ -11,6 +11,7 @@ use pmmpi::text::count;
 use pmmpi_events::validation::Trust;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// Run files that are decoded at a time, in parallel.
@@ -124,15 +125,25 @@ impl PlaceSource {
         }
         let mut left: BTreeSet<&str> =
             self.archived.iter().map(String::as_str).filter(|run| runs.contains(run)).collect();
-        for file in self.archives.iter().flat_map(|archive| files_of(archive)) {
+        let mut is_whole = true;
+        for archive in &self.archives {
             if left.is_empty() {
                 break;
             }
-            if let Err(fault) = self.archive_file(&file, &mut left, &reduce, &mut each) {
-                warnings.push(unread(&file, &fault.to_string()));
+            let files = files_of(archive).unwrap_or_else(|(folder, e)| {
+                warnings.push(unread(&folder, &format!("cannot be read: {e}")));
+                is_whole = false;
+                Vec::new()
+            });
+            for file in files {
+                if let Err(fault) = self.archive_file(&file, &mut left, &reduce, &mut each) {
+                    warnings.push(unread(&file, &fault.to_string()));
+                    is_whole = false;
+                }
             }
         }
-        if let Some(first) = left.first() {
+        // Otherwise the other warnings say what to do.
+        if let Some(first) = left.first().filter(|_| is_whole) {
             let have = if left.len() == 1 { "has" } else { "have" };
             let message = format!(
                 "{} of an archive {have} no rows by place, for example {first}",
@@ -143,8 +154,9 @@ impl PlaceSource {
         warnings
     }
 
-    /// Reads the rows of the runs that are `left` from a file of an archive, and removes these runs from `left`: no run is
-    /// read from two files. The rows of a run are contiguous, but may be in several row groups.
+    /// Reads the rows of the runs that are `left` from a file of an archive, and removes the runs that it gives to `each` from
+    /// `left`, also if the file turns out to be damaged later: no run is read from two files. The rows of a run must be next
+    /// to one another, but may be in several row groups.
     fn archive_file<T>(
         &self,
         file: &Path,
@@ -160,46 +172,75 @@ impl PlaceSource {
                 run.as_bytes() >= first && (run.as_bytes() <= last || run.as_bytes().starts_with(last))
             })
         };
-        let mut open: Option<PlaceTable> = None;
+        check_order(file, &self.decoding, is_needed)?;
+        let mut open = PlaceTable::default();
         let mut done: BTreeSet<String> = BTreeSet::new();
-        let mut finish = |rows: PlaceTable, done: &mut BTreeSet<String>| {
-            done.extend(rows.runs().map_err(damaged)?);
-            each(reduce(&rows).map_err(damaged)?);
+        let mut finish = |rows: PlaceTable| {
+            if !rows.is_empty() {
+                each(reduce(&rows).map_err(damaged)?);
+                done.extend(rows.runs().map_err(damaged)?);
+            }
             Ok::<(), ImportFault>(())
         };
-        parquet::row_groups(file, &self.decoding, (RUN_ID, false), is_needed, |frame| {
-            let rows = PlaceTable::checked(frame)
-                .map_err(ImportFault::Damaged)?
-                .of_runs(&wanted)
-                .map_err(damaged)?;
-            let mut all = open.take().unwrap_or_default();
-            all.append(rows).map_err(damaged)?;
-            let (whole, last) = all.without_last_run().map_err(damaged)?;
-            open = Some(last);
-            if whole.is_empty() { Ok(()) } else { finish(whole, &mut done) }
-        })?;
-        if let Some(rows) = open.filter(|rows| !rows.is_empty()) {
-            finish(rows, &mut done)?;
-        }
+        let read = parquet::row_groups(file, &self.decoding, (RUN_ID, false), is_needed, |frame| {
+            let rows = PlaceTable::checked(frame).map_err(ImportFault::Damaged)?;
+            open.append(rows.of_runs(&wanted).map_err(damaged)?).map_err(damaged)?;
+            let (whole, last) = open.without_last_run().map_err(damaged)?;
+            open = last;
+            finish(whole)
+        });
+        // After a fault, the last run may lack rows.
+        let read = read.and_then(|()| finish(std::mem::take(&mut open)));
         left.retain(|run| !done.contains(*run));
-        Ok(())
+        read
     }
 }
 
-/// The files with rows by place of an archive, in order.
-pub(crate) fn files_of(archive: &Path) -> Vec<PathBuf> {
-    let entries = |folder: &Path| {
-        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+/// An error if the rows of a run are not next to one another: another program may have sorted them.
+fn check_order(
+    file: &Path,
+    decoding: &Decoding,
+    is_needed: impl Fn(&[u8], &[u8]) -> bool,
+) -> Result<(), ImportFault> {
+    let mut known: BTreeSet<String> = BTreeSet::new();
+    let mut last: Option<String> = None;
+    parquet::row_groups(file, decoding, (RUN_ID, true), is_needed, |frame| {
+        for run in PlaceTable::run_ids(&frame).map_err(ImportFault::Damaged)? {
+            if last.as_ref() != Some(&run) && !known.insert(run.clone()) {
+                let reason = format!("the rows of run {run} are not next to one another");
+                return Err(ImportFault::Damaged(reason));
+            }
+            last = Some(run);
+        }
+        Ok(())
+    })
+}
+
+/// The files with rows by place of an archive, in order; or the folder that cannot be read. An archive without places has none.
+pub(crate) fn files_of(archive: &Path) -> Result<Vec<PathBuf>, (PathBuf, io::Error)> {
+    let entries = |folder: &Path| -> Result<Vec<PathBuf>, (PathBuf, io::Error)> {
+        let fault = |e| (folder.to_owned(), e);
+        let entries =
+            std::fs::read_dir(folder).map_err(fault)?.collect::<io::Result<Vec<_>>>().map_err(fault)?;
         let mut paths: Vec<PathBuf> = entries
+            .iter()
             .filter(|entry| !entry.file_name().as_encoded_bytes().starts_with(b"."))
-            .map(|entry| entry.path())
+            .map(std::fs::DirEntry::path)
             .collect();
         paths.sort();
-        paths
+        Ok(paths)
     };
-    let months = entries(&archive.join(PLACES_FOLDER));
-    let files = months.iter().flat_map(|month| entries(month));
-    files.filter(|file| file.extension().is_some_and(|e| e == "parquet")).collect()
+    let folder = archive.join(PLACES_FOLDER);
+    if std::fs::symlink_metadata(&folder).is_err_and(|e| e.kind() == io::ErrorKind::NotFound) {
+        return Ok(Vec::new());
+    }
+    let mut files = Vec::new();
+    for month in entries(&folder)?.iter().filter(|month| month.is_dir()) {
+        files.extend(
+            entries(month)?.into_iter().filter(|file| file.extension().is_some_and(|e| e == "parquet")),
+        );
+    }
+    Ok(files)
 }
 
 fn unread(file: &Path, reason: &str) -> Warning {

@@ -1,12 +1,10 @@
 //! Where the ranks may run and where they ran, and what hardware the nodes have.
 
-use super::{Pairs, of_all, push};
-use pmmpi::node::Topology;
+use super::{Named, Pairs, of_all, push};
+use pmmpi::NodeId;
+use pmmpi::node::{CpuSet, Topology};
 use pmmpi::record::{RankRecord, Run};
-use std::collections::BTreeSet;
-
-/// Ranks that are listed one by one.
-const LISTED: usize = 64;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The hardware threads on which each rank may run.
 pub(super) fn binding(run: &Run) -> Pairs {
@@ -14,7 +12,8 @@ pub(super) fn binding(run: &Run) -> Pairs {
     let kinds: BTreeSet<&str> = run.ranks.iter().map(|rank| kind(run, rank)).collect();
     let kinds: Vec<&str> = kinds.into_iter().collect();
     push(&mut pairs, "ranks_are_bound_to", (!kinds.is_empty()).then(|| kinds.join(", ")));
-    for rank in run.ranks.iter().take(LISTED) {
+    push(&mut pairs, "ranks_by_node", (!run.ranks.is_empty()).then(|| by_node(run)));
+    for rank in &run.ranks {
         let set = rank.allowed.to_string();
         let set = if set.is_empty() { "unknown".to_owned() } else { format!("hardware threads {set}") };
         push(&mut pairs, &format!("rank {}", rank.rank), Some(set));
@@ -22,10 +21,21 @@ pub(super) fn binding(run: &Run) -> Pairs {
     pairs
 }
 
+/// The ranks of each node, without the names of nodes: "0-3; 4-7".
+fn by_node(run: &Run) -> String {
+    let mut ranks: BTreeMap<NodeId, Vec<u32>> = BTreeMap::new();
+    run.ranks.iter().for_each(|rank| ranks.entry(rank.node).or_default().push(rank.rank.0));
+    let mut nodes: Vec<Vec<u32>> = ranks.into_values().collect();
+    nodes.sort();
+    // A set of numbers in the kernel's form.
+    let lists = nodes.into_iter().map(|ranks| CpuSet::from_numbers(ranks.into_iter()).to_string());
+    lists.collect::<Vec<String>>().join("; ")
+}
+
 /// Where each rank was: its host, and the hardware threads on which it ran at t1 and t2.
 pub(super) fn ranks(run: &Run) -> Pairs {
     let mut pairs = Pairs::new();
-    for rank in run.ranks.iter().take(LISTED) {
+    for rank in &run.ranks {
         let ran = match rank.ran_on {
             [Some(from), Some(to)] if from == to => format!("; ran on hardware thread {from} at t1 and t2"),
             [Some(from), Some(to)] => format!("; ran on hardware thread {from} at t1 and {to} at t2"),
@@ -34,8 +44,6 @@ pub(super) fn ranks(run: &Run) -> Pairs {
         let host = &run.nodes[rank.node.index()].key.hostname;
         push(&mut pairs, &format!("rank {}", rank.rank), Some(format!("{host}{ran}")));
     }
-    let hidden = run.ranks.len().saturating_sub(LISTED);
-    push(&mut pairs, "more", (hidden > 0).then(|| format!("{hidden} more ranks are not listed")));
     pairs
 }
 
@@ -61,7 +69,7 @@ fn kind(run: &Run, rank: &RankRecord) -> &'static str {
 }
 
 /// The hardware of the nodes.
-pub(super) fn topology(run: &Run) -> Pairs {
+pub(super) fn topology(run: &Run) -> Vec<Named> {
     let known = run.nodes.iter().filter_map(|node| {
         let topology = &run.topologies[node.topology? as usize];
         Some((node.key.hostname.as_str(), of_topology(topology)))
