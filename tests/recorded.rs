@@ -16,8 +16,13 @@ fn measure(folder: &Folder, name: &str, env: &[(&str, &str)], before: &[&str]) -
     let job = env.iter().fold(Job::local(MPI, 2), |job, (name, value)| job.env(name, value));
     let job = job.args(before).arg(pmmpi()).arg("--out").arg(&out);
     job.arg(programs::mpi(MPI, "truth")).arg(folder.path()).args(["1", "1"]).run().success();
-    let files = std::fs::read_dir(&out).unwrap().map(|entry| entry.unwrap().path());
-    files.filter(|path| path.extension().is_some_and(|e| e == "pmr")).last().unwrap()
+    run_file(&out)
+}
+
+/// The run file in a folder.
+fn run_file(folder: &Path) -> PathBuf {
+    let mut files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    files.find(|path| path.extension().is_some_and(|e| e == "pmr")).unwrap()
 }
 
 /// Section and name of each difference.
@@ -47,6 +52,15 @@ fn what_differs_is_named_and_nothing_else() {
     let bound = measure(&folder, "binding", &threads, &["taskset", "-c", "0"]);
     let of_binding = ["rank 0", "rank 1", "ranks_are_bound_to"].map(|name| pair("binding", name));
     assert_eq!(differences(&base, &bound), of_binding);
+    let counted = |events: &str| {
+        let out = folder.path().join(events.replace(',', "-"));
+        run(Command::new(pmmpi()).args(["--quiet", "--events", events, "--out"]).arg(&out).arg("true"))
+            .success();
+        run_file(&out)
+    };
+    let events = pair("options", "--events");
+    let of = ["page-faults", "page-faults,context-switches"].map(counted);
+    assert_eq!(differences(&of[0], &of[1]), [events]);
     if Path::new(HUGE_PAGES).exists() {
         let now = std::fs::read_to_string(HUGE_PAGES).unwrap();
         let other =

@@ -152,9 +152,6 @@ fn column_of(metric: &str) -> (&'static str, f64) {
 pub fn csv(by_place: &ByPlace) -> Result<String, ::csv::Error> {
     let mut writer = ::csv::Writer::from_writer(Vec::new());
     writer.write_record(COLUMNS)?;
-    let unit = |name: &str| {
-        by_place.metrics.iter().find(|metric| metric.name == name).map_or("", |metric| metric.unit)
-    };
     for place in &by_place.places {
         let part = |part: &str| {
             place.place.get(part).copied().flatten().map(|number| number.to_string()).unwrap_or_default()
@@ -170,7 +167,7 @@ pub fn csv(by_place: &ByPlace) -> Result<String, ::csv::Error> {
         ];
         let both = [("usual", Some(&place.usual)), ("slow", place.slow.as_ref())];
         for (which, values) in both.into_iter().filter_map(|(which, values)| Some((which, values?))) {
-            for (kind, name, unit, value) in rows_of(values, unit) {
+            for (kind, name, unit, value) in rows_of(values, by_place) {
                 let tail = [
                     which.to_owned(),
                     values.runs.to_string(),
@@ -187,12 +184,13 @@ pub fn csv(by_place: &ByPlace) -> Result<String, ::csv::Error> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-fn rows_of(
-    values: &PlaceValues,
-    unit: impl Fn(&str) -> &'static str,
-) -> Vec<(&'static str, &str, &'static str, f64)> {
+fn rows_of<'a>(values: &'a PlaceValues, by_place: &'a ByPlace) -> Vec<(&'static str, &'a str, &'a str, f64)> {
+    let of_metric = |name: &str| {
+        by_place.metrics.iter().find(|metric| metric.name == name).map_or("", |metric| metric.unit)
+    };
+    let of_event = |name: &str| by_place.units.get(name).map_or("", String::as_str);
     let time = values.elapsed_s.map(|elapsed| ("time", "elapsed_s", "s", elapsed));
-    let metrics = values.metrics.iter().map(|(name, value)| ("metric", *name, unit(name), *value));
-    let events = values.events.iter().map(|(name, value)| ("event", name.as_str(), "", *value));
+    let metrics = values.metrics.iter().map(|(name, value)| ("metric", *name, of_metric(name), *value));
+    let events = values.events.iter().map(|(name, value)| ("event", name.as_str(), of_event(name), *value));
     time.into_iter().chain(metrics).chain(events).collect()
 }

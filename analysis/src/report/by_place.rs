@@ -41,6 +41,8 @@ pub struct ByPlace {
     pub by: &'static str,
     /// The metrics of the default group, and those that some place has.
     pub metrics: Vec<PlaceMetric>,
+    /// The units of counts that have one, by the name of the event: bytes, ns, J.
+    pub units: BTreeMap<String, String>,
     /// One per class, node, place and region, in this order.
     pub places: Vec<PlaceSummary>,
 }
@@ -147,11 +149,12 @@ impl ByPlace {
             warnings.push(Warning::new(WarningCode::NoPlaces, message));
         }
         let metrics = metrics(places.values());
+        let units = units(places.values());
         let summary =
             |((class, key), runs): ((&str, PlaceKey), Runs)| PlaceSummary::new(class, key, runs, level);
         let mut places: Vec<PlaceSummary> = places.into_iter().map(summary).collect();
         compare(&mut places);
-        (Self { by: level.name(), metrics, places }, warnings)
+        (Self { by: level.name(), metrics, units, places }, warnings)
     }
 }
 
@@ -180,6 +183,17 @@ fn compare(places: &mut [PlaceSummary]) {
             }
         }
     }
+}
+
+/// The units of the events.
+fn units<'a>(places: impl Iterator<Item = &'a Runs>) -> BTreeMap<String, String> {
+    let mut units = BTreeMap::new();
+    for event in places.flat_map(|runs| runs.usual.iter().chain(&runs.slow)).flat_map(|of| &of.events) {
+        if !event.unit.is_empty() && !units.contains_key(&event.name) {
+            units.insert(event.name.clone(), event.unit.clone());
+        }
+    }
+    units
 }
 
 fn metrics<'a>(places: impl Iterator<Item = &'a Runs>) -> Vec<PlaceMetric> {
@@ -237,7 +251,7 @@ impl PlaceValues {
         let mut events: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
         for run in runs {
             run.metrics.iter().for_each(|(name, value)| metrics.entry(name).or_default().push(*value));
-            run.events.iter().for_each(|(name, value)| events.entry(name).or_default().push(*value));
+            run.events.iter().for_each(|event| events.entry(&event.name).or_default().push(event.value));
         }
         Self {
             runs: runs.len(),

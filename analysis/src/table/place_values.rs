@@ -3,7 +3,7 @@
 use super::place_table::{Level, Place, PlaceTable};
 use pmmpi::counters::probe::Scope;
 use pmmpi::counters::reading::Quality;
-use pmmpi_events::metrics::{CpuKind, MetricInput, MetricInputs, Per, amount, evaluate};
+use pmmpi_events::metrics::{CpuKind, Meaning, MetricInput, MetricInputs, Per, amount, catalogue, evaluate};
 use pmmpi_events::validation::EventVerdict;
 use polars::prelude::*;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -24,8 +24,8 @@ pub struct PlaceKey {
 impl OfPlace {
     /// A count, if it is above 0.
     pub fn positive(&self, name: &str) -> Option<f64> {
-        let at = self.events.binary_search_by(|(known, _)| known.as_str().cmp(name)).ok()?;
-        Some(self.events[at].1).filter(|value| *value > 0.0)
+        let at = self.events.binary_search_by(|event| event.name.as_str().cmp(name)).ok()?;
+        Some(self.events[at].value).filter(|value| *value > 0.0)
     }
 }
 
@@ -38,8 +38,19 @@ pub struct OfPlace {
     pub metrics: Vec<(&'static str, f64)>,
     /// Metrics without a value, each with the reason.
     pub lacks: Vec<(&'static str, String)>,
-    /// Sums of counts, in the event's unit, by name.
-    pub events: Vec<(String, f64)>,
+    /// Sums of counts, by name.
+    pub events: Vec<EventSum>,
+}
+
+/// A sum of counts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EventSum {
+    /// The event, or an amount that follows from events.
+    pub name: String,
+    /// The unit of the value; empty for plain counts.
+    pub unit: String,
+    /// In this unit.
+    pub value: f64,
 }
 
 /// What the values of a place are for.
@@ -58,8 +69,8 @@ const AMOUNTS: [&str; 4] = ["system_read_bytes", "dram_bytes", "dram_read_bytes"
 #[derive(Default)]
 struct Sums {
     cpu: CpuKind,
-    /// By family and scope.
-    counts: BTreeMap<(String, &'static str), MetricInput>,
+    /// By family, each with its unit; a family may have been counted in several scopes.
+    counts: BTreeMap<String, Vec<(MetricInput, String)>>,
     /// Means over the ranks of the place: elapsed_s, tsc.
     times: BTreeMap<String, f64>,
     ranks: u32,
@@ -108,7 +119,7 @@ pub fn of_table(
                     sums.ranks = sum.rows;
                 }
             }
-            scope => _ = sums.counts.insert((sum.family.to_owned(), name_of(scope)), sum.input),
+            _ => sums.counts.entry(sum.family.to_owned()).or_default().push((sum.input, sum.unit.to_owned())),
         }
     })?;
     let none = OfNode::default();
@@ -125,23 +136,43 @@ pub fn of_table(
 }
 
 impl Sums {
+    /// The counts of threads of ranks, or those of hardware threads: what other programs did is in the second only, so that
+    /// a metric must not mix them. The scope with more values is chosen; if they are equally many, a core, a NUMA node or a
+    /// socket shows all that ran there, a rank or a node only the ranks. Events that the processor counts only on hardware threads, and those of
+    /// sockets, belong to either.
+    fn of_one_scope(&self, level: Level) -> impl Iterator<Item = (&str, &(MetricInput, String))> {
+        let table = catalogue().table(&self.cpu);
+        let is_only_on_cores = move |family: &str| {
+            let meaning = table.and_then(|table| table.meaning(family));
+            matches!(meaning, Some(Meaning::Event(event)) if event.scope == Scope::Core)
+        };
+        let has = |scope: Scope| {
+            let counted = |(input, _): &&(MetricInput, String)| input.scope == scope && input.value.is_some();
+            self.counts.values().flatten().filter(counted).count()
+        };
+        let [of_tasks, of_cores] = [Scope::Task, Scope::Core].map(has);
+        let prefers_cores = matches!(level, Level::Core | Level::Numa | Level::Socket);
+        let chosen = if of_cores > of_tasks || of_cores == of_tasks && prefers_cores {
+            Scope::Core
+        } else {
+            Scope::Task
+        };
+        self.counts.iter().filter_map(move |(family, counts)| {
+            let of = |scope: Scope| counts.iter().find(|(input, _)| input.scope == scope);
+            let other = || of(Scope::Core).filter(|_| is_only_on_cores(family));
+            let without_value = || counts.iter().find(|(input, _)| input.value.is_none());
+            let found = of(chosen).or_else(|| of(Scope::Socket)).or_else(other).or_else(without_value)?;
+            Some((family.as_str(), found))
+        })
+    }
+
     fn values(&self, level: Level, wanted: Wanted, of_node: &OfNode, whole: &OfNode) -> OfPlace {
         let mut inputs = MetricInputs::new();
-        let mut events: BTreeMap<&str, f64> = BTreeMap::new();
-        // A core counts all that ran on it; a rank counts only itself.
-        let preferred = match level {
-            Level::Core | Level::Numa | Level::Socket => "core",
-            Level::Node | Level::Rank => "task",
-        };
-        let mut chosen: BTreeMap<&str, &MetricInput> = BTreeMap::new();
-        for ((family, scope), input) in &self.counts {
-            if *scope == preferred || !chosen.contains_key(family.as_str()) {
-                chosen.insert(family, input);
-            }
-        }
-        for (family, input) in chosen {
-            events.extend(input.value.map(|value| (family, value)));
+        let mut events: BTreeMap<String, EventSum> = BTreeMap::new();
+        for (family, (input, unit)) in self.of_one_scope(level) {
             inputs.add(family, input.clone());
+            let sum = |value| EventSum { name: family.to_owned(), unit: unit.clone(), value };
+            events.extend(input.value.map(|value| (family.to_owned(), sum(value))));
         }
         let time = |name: &str| self.times.get(name).or_else(|| of_node.times.get(name)).copied();
         let elapsed_s = time("elapsed_s").filter(|elapsed| *elapsed > 0.0);
@@ -164,14 +195,14 @@ impl Sums {
         if sockets > 0 {
             inputs.set("sockets", f64::from(sockets));
         }
-        let mut events: BTreeMap<String, f64> =
-            events.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         for name in AMOUNTS {
             if let Ok(value) = amount(&self.cpu, &inputs, name) {
-                events.entry(name.to_owned()).or_insert(value.value);
+                let unit = if name.ends_with("_bytes") { "bytes" } else { "" };
+                let sum = EventSum { name: name.to_owned(), unit: unit.to_owned(), value: value.value };
+                events.entry(name.to_owned()).or_insert(sum);
             }
         }
-        let events = events.into_iter().collect();
+        let events = events.into_values().collect();
         let (mut metrics, mut lacks) = (Vec::new(), Vec::new());
         if wanted == Wanted::Counts {
             return OfPlace { elapsed_s, metrics, lacks, events };
@@ -225,6 +256,7 @@ struct Sum<'a> {
     family: &'a str,
     scope: &'a str,
     rows: u32,
+    unit: &'a str,
     input: MetricInput,
 }
 
@@ -240,6 +272,7 @@ fn each_sum(sums: &DataFrame, mut with: impl FnMut(&str, PlaceKey, Sum<'_>)) -> 
         ["run_id", "node", "region", "family", "scope", "cpu_vendor", "quality", "reason"].map(text);
     let (run, node, region, family, scope) = (run?, node?, region?, family?, scope?);
     let (vendor, quality, reason) = (vendor?, quality?, reason?);
+    let unit = sums.column("unit")?.str()?;
     let [socket, numa, core, rank, of_family, model, rows] =
         ["socket", "numa", "core", "rank", "cpu_family", "cpu_model", "rows"].map(number);
     let (value, share) = (sums.column("value")?.f64()?, sums.column("running_share")?.f64()?);
@@ -274,13 +307,9 @@ fn each_sum(sums: &DataFrame, mut with: impl FnMut(&str, PlaceKey, Sum<'_>)) -> 
             },
             scope: Scope::named(scope).unwrap_or_default(),
         };
+        let unit = unit.get(row).unwrap_or_default();
         let (family, rows) = (family.get(row).unwrap_or_default(), at(rows, row).unwrap_or(0));
-        with(run.get(row).unwrap_or_default(), key, Sum { cpu, family, scope, rows, input });
+        with(run.get(row).unwrap_or_default(), key, Sum { cpu, family, scope, rows, unit, input });
     }
     Ok(())
-}
-
-/// The name of a scope, which lives as long as the program.
-fn name_of(scope: &str) -> &'static str {
-    Scope::named(scope).unwrap_or_default().name()
 }
