@@ -37,26 +37,30 @@ fn rows() -> Vec<(&'static str, Fleet, u64)> {
 pub fn print() {
     println!("\n## Each node against its own history\n");
     println!(
-        "1000 nodes, 7 runs per node and session. ln T has a normal distribution: standard deviation 1.5 % between"
+        "1000 nodes, 7 runs per node and session. ln T has a normal distribution. The standard deviation is 1.5 %"
     );
     println!(
-        "nodes, 0.3 % between the sessions of a node, 0.3 % between the runs of a session, and 2 % between sessions for all"
+        "between nodes, 0.3 % between the sessions of a node, 0.3 % between the runs of a session, and 2 %"
     );
     println!(
-        "nodes together. The simulation makes 1 % of the runs 10 to 30 % slower, and 1 % of the nodes 1 to 12 % slower"
+        "between sessions for all nodes together. The simulation makes 1 % of the runs 10 to 30 % slower, and 1 %"
     );
     println!(
-        "from a random session on. Rows name what differs. Precision and recall are those of SLOWED (in the row"
+        "of the nodes 1 to 12 % slower from a random session on. Each row names its differences from these"
     );
     println!(
-        "\"faster\" of FASTER). \"Since right\" is the share of found changes above 3 % whose first session is exact."
+        "values. Precision and recall are those of the verdict SLOWED (in the row \"faster\": of FASTER). \"Since"
     );
     println!(
-        "\"At least true\": the change is really as large as `at_least`. \"By class\" is the share of the changed nodes that"
+        "right\" is the share of the found changes above 3 % for which the report gives the right first session."
     );
     println!(
-        "are SLOW or SLOW-TAIL against their class in the latest session. The last columns count healthy nodes.\n"
+        "\"At least true\" is the share of the found changes that are really as large as `at_least`. \"By class\" is"
     );
+    println!(
+        "the share of the changed nodes that are SLOW or SLOW-TAIL in comparison with their class in the latest"
+    );
+    println!("session. The last three columns count healthy nodes.\n");
     println!(
         "| fleets | precision | recall | of 2-3 % | of 3-5 % | of > 5 % | by class | since right | at least true | SLOWED \
          per fleet | FASTER | SUSPECT |"
@@ -88,28 +92,29 @@ pub fn print() {
         }
     }
     println!(
-        "\nHow the changes went: shares of the nodes that were found, of the changed nodes, and of the healthy nodes.\n"
+        "\nHow the changes went: the three courses are shares of the found nodes, the next column of the changed"
     );
+    println!("nodes, and the last column of the healthy nodes.\n");
     println!(
         "| fleets | STEP or LATEST | UNSTEADY | CREEP | the bad session is named | healthy nodes with a bad session |"
     );
     println!("|---|---|---|---|---|---|");
     courses.iter().for_each(|course| println!("{course}"));
     println!(
-        "\nA session with t3 noise has single bad sessions: SLOWED is then true of that session, its course is LATEST, and"
+        "\nWith t3 noise, a node has single bad sessions. SLOWED is then true for such a session, the course is"
     );
-    println!("the next session clears the node.\n");
+    println!("LATEST, and after the next session the node is no longer SLOWED.\n");
     whole_class();
 }
 
 fn whole_class() {
     println!(
-        "The whole class: share of 200 healthy classes of 50 nodes that the report calls changed, if the level of the class"
+        "The whole class: the level of the class varies from session to session with a normal distribution. The"
     );
     println!(
-        "varies from session to session by a normal distribution. Such a change is true of these sessions, because the nodes"
+        "table shows the share of 200 healthy classes of 50 nodes in which the report finds a change of the"
     );
-    println!("agree; but it does not last.\n");
+    println!("class. Such a change is real, because the nodes show it together, but it does not last.\n");
     println!("| spread of the sessions | 2 sessions | 3 | 6 | 12 | 52 |\n|---|---|---|---|---|---|");
     for common_sd in [0.002, 0.005, 0.01, 0.02] {
         let share = |sessions: usize| {

@@ -87,12 +87,12 @@ fn reference() {
 fn robustness() {
     println!("## Other fleets\n");
     println!(
-        "{FLEETS} fleets per row. A row that names a verdict counts the nodes with this verdict as found. \"Or more\""
+        "{FLEETS} fleets per row. A row that names a verdict counts the nodes with this verdict as found. \"Or"
     );
     println!(
-        "adds the nodes with a stronger verdict, in the order SUSPECT, SLOW-TAIL, SLOW. With 3 runs a node is at"
+        "more\" also counts the nodes with a stronger verdict; the order is SUSPECT, SLOW-TAIL, SLOW. With 3 runs"
     );
-    println!("most SUSPECT.\n");
+    println!("a node is at most SUSPECT.\n");
     heading();
     let five = Recipe { slow_node_share: 0.05, ..Recipe::default() };
     for (name, score) in cases::of_methods(&five, 0..FLEETS) {
@@ -128,21 +128,23 @@ fn robustness() {
         "\nIn fleets with \"nodes t5\", ln T of the nodes has a t distribution with 5 degrees of freedom; with \"nodes"
     );
     println!(
-        "skewed\", ln T has an exponential tail of slow nodes. pmmpi assumes a normal distribution, so more findings"
+        "skewed\", ln T has an exponential tail of slow nodes. pmmpi assumes a normal distribution, so more"
     );
     println!(
-        "are false there. These findings are healthy nodes that are slower than their class by more than 3 %.\n"
+        "findings are false in these fleets. The false findings are healthy nodes that are slower than their"
     );
+    println!("class by more than 3 %.\n");
 }
 
 fn small() {
     println!("## Small healthy classes\n");
     println!(
-        "Share of 2000 classes in which a node is SLOW-TAIL or SLOW, and in which a run is slow. The simulation"
+        "The table shows the share of 2000 classes in which a node is SLOW-TAIL or SLOW, and the share in which a"
     );
     println!(
-        "slows no node and no run here. In a class of fewer than 20 nodes, the strongest verdict is SLOW-TAIL.\n"
+        "run is slow. The simulation makes no node and no run slower here. In a class of fewer than 20 nodes, the"
     );
+    println!("strongest verdict is SLOW-TAIL.\n");
     println!(
         "| nodes | runs | spread of nodes | spread of runs | share with a SLOW-TAIL node | share with a slow run |"
     );
@@ -175,9 +177,9 @@ fn small() {
 fn bimodal() {
     println!("## Classes that look bimodal\n");
     println!(
-        "Share of classes for which the report warns (`bimodal-class`), of 1000 classes per row, or 200 of 2000"
+        "The table shows the share of classes for which the report warns (`bimodal-class`). Each share comes from"
     );
-    println!("nodes.\n");
+    println!("1000 classes, or from 200 classes of 2000 nodes.\n");
     println!(
         "| nodes | one kind: normal | t5 | skewed | two halves 3 spreads apart | 4 apart | 6 apart | a tenth 6 apart |"
     );
@@ -229,18 +231,18 @@ fn drift() {
 fn why() {
     println!("\n## Why\n");
     println!(
-        "The tables have the nodes that the simulation makes 3 to 12 % slower for a known cause, and whose"
+        "The tables count nodes that the simulation makes 3 to 12 % slower for a known cause, if their verdict is"
     );
     println!(
-        "verdict is not OK. Healthy nodes vary by 0.2 % in instructions, 0.8 % in cycles per instruction, 1.2 %"
+        "not OK. Healthy nodes vary by 0.2 % in instructions, 0.8 % in cycles per instruction, 1.2 % in frequency"
     );
     println!(
-        "in frequency and 0.3 % in utilisation. Spinning varies the instructions by a further 0.5 %, but takes no"
+        "and 0.3 % in utilisation. Spinning varies the instructions by a further 0.5 %, but takes no time. The"
     );
     println!(
-        "time. The reported cause is right if it is the term that the simulation makes slower, or \"mixed\" if"
+        "reported cause is right if it is the term that the simulation makes slower. If three terms have a third"
     );
-    println!("three terms have a third each.\n");
+    println!("each, \"mixed\" is right.\n");
     for (title, nodes, slow, fleets) in [
         ("2000 nodes, 5 % of them slow", 2000, 0.05, FLEETS),
         ("20 nodes, a tenth of them slow", 20, 0.1, 2000),
@@ -267,9 +269,9 @@ fn why() {
         println!();
     }
     println!(
-        "The next table is for healthy fleets, with mean numbers of nodes per fleet. A cause is wrong if its term"
+        "The next table shows mean numbers of nodes per fleet, for healthy fleets. A cause is wrong if its term"
     );
-    println!("is less than half of the slowdown that the node itself has.\n");
+    println!("makes up less than half of the real slowdown of the node.\n");
     println!(
         "| nodes | fleets | nodes with a verdict other than OK | nodes with a cause | nodes with a wrong cause |"
     );

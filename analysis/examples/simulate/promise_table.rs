@@ -13,18 +13,21 @@ const SEEDS: u64 = 8_000_000;
 pub fn print(part: u64) {
     println!("\n## Fleets that are not textbook\n");
     println!(
-        "The code of `pmmpi report` judges simulated runs. Unless a row says otherwise, the logarithm of the elapsed"
+        "The code of `pmmpi report` judges simulated runs. Unless a row says otherwise, the logarithm of the"
     );
     println!(
-        "time of a run is ln(10 s), plus a normal deviate of the node with the standard deviation s, plus a normal"
+        "elapsed time of a run is the sum of three terms: ln(10 s), a normal deviate of the node with the"
     );
     println!(
-        "deviate of the run with the standard deviation sigma. \"n x k\" means n nodes with k runs each. In a class of"
+        "standard deviation s, and a normal deviate of the run with the standard deviation sigma. \"n x k\" means n"
     );
     println!(
-        "20 or more nodes only SLOW counts as a finding, in a smaller class SLOW-TAIL too. \"Stated\" is the limit that"
+        "nodes with k runs each. In a class of 20 or more nodes, only SLOW counts as a finding; in a smaller"
     );
-    println!("pmmpi promises. The methods were chosen on other seeds.\n");
+    println!(
+        "class, SLOW-TAIL counts, too. \"Stated\" is the limit that pmmpi promises. We chose the methods with other"
+    );
+    println!("seeds.\n");
     println!("| case | fleets | result | stated | measured |\n|---|---|---|---|---|");
     for Case { name, fleets, rates, stated } in cases() {
         let fleets = (fleets / part).max(1);

@@ -7,17 +7,18 @@ use crate::slowness::{Fleet, OTHERS, SC18, Truth, of};
 pub fn print() {
     println!("\n## What goes with slowness\n");
     println!(
-        "`pmmpi report --correlate`: classes with {OTHERS} counters that have nothing to do with the time, and two that may."
+        "`pmmpi report --correlate`: classes with {OTHERS} counters that have nothing to do with the time, and"
     );
     println!(
-        "Runs vary by 0.3 %, nodes by 1.5 %, counters by 10 % between the runs of a node and by 10 % between nodes; a"
+        "two that may depend on the time. Runs vary by 0.3 % and nodes by 1.5 %. Counters vary by 10 % between"
     );
     println!(
-        "third of the counters counts few events. Slow runs are 10 to 30 % slower. \"False\": a finding, within or between nodes,"
+        "the runs of a node, and by 10 % between nodes; a third of the counters count only few events. Slow runs"
     );
     println!(
-        "of a counter that has nothing to do with the time. The truth of an interval is the mean rho of the row.\n"
+        "are 10 to 30 % slower. A finding, within or between nodes, is false if the counter has nothing to do"
     );
+    println!("with the time. For the intervals, the true value is the mean rho of the row.\n");
     println!(
         "| case | fleets | found within nodes | fact found between nodes | only counts longer | mean rho | intervals with the truth | classes with a false finding | false share of findings |"
     );
