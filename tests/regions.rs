@@ -216,7 +216,7 @@ fn a_mark_of_one_rank_alone_says_why_it_waits() {
         started.finish();
         let report = Command::new(tool("pmmpi")).arg("report").arg(folder.path()).output().unwrap();
         let report = String::from_utf8(report.stdout).unwrap();
-        let where_it_hung = "at the start of region `alone`: 1";
+        let where_it_hung = "rank 1 at the start of region `alone`";
         assert!(report.replace('\n', " ").contains(where_it_hung), "{report}");
     }
 }

@@ -186,7 +186,7 @@ impl Comparison {
         if let Some(empty) = sides.iter().position(|side| side.runs.is_empty()) {
             return Err(match shared {
                 0 => format!("{} has no run with a time: check the session, label or time", names[empty]),
-                _ => format!("{} has no run that the other set does not have", names[empty]),
+                _ => format!("all runs of {} are also in the other set", names[empty]),
             });
         }
         let matched = units::matched(&sides[0], &sides[1], inputs.are_shared());

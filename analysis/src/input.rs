@@ -463,7 +463,9 @@ impl<T> Input<T> {
         }
         self.about_nodes(options);
         for label in options.selection.unknown(&self.results.class_keys) {
-            let message = format!("--where {label}: no run has a label, and no file a column, of this name");
+            let message = format!(
+                "--where {label}: no run has a label of this name, and no file has a column of this name"
+            );
             self.warnings.push(Warning::new(WarningCode::UnknownLabel, message));
         }
         for key in options.class_by.asked() {

@@ -339,7 +339,7 @@ fn about_the_whole(nodes: &[NodeReport]) -> Vec<Warning> {
     fewest.sort_by_key(|(node, runs)| (*runs, *node));
     let message = match fewest[..] {
         [] => return Vec::new(),
-        [(node, runs)] => format!("{node} has only {}; {NEEDED} are needed", count(runs, "run")),
+        [(node, runs)] => format!("{node} has only {}, but the report needs {NEEDED}", count(runs, "run")),
         _ => {
             let named: Vec<String> = fewest
                 .iter()

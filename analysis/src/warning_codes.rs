@@ -68,10 +68,10 @@ macro_rules! codes {
 
 codes! {
     ArchivedClasses "archived-classes"
-        "`--class-by` cannot take effect: a file of an archive lacks the columns `class.*`."
+        "`--class-by` has no effect on a file of an archive that lacks the columns `class.*`."
         "Export the runs again, or make the report of the archive without --class-by."
-        "--class-by cannot take effect for a file of an archive, because the file lacks the columns \
-         class.*: its runs keep the class that the file names, or have no class"
+        "a file of an archive lacks the columns class.*, so --class-by has no effect on its runs: they keep \
+         the class that the file names, or have no class"
     BimodalClass "bimodal-class"
         "The nodes of a class form two groups: they may be two kinds of nodes."
         "If they are two kinds, give each kind its own label: nodes with different labels are in different \
@@ -79,22 +79,24 @@ codes! {
         "90 nodes of a class are fast and 10 nodes are 6.0 % slower (./hpl)"
     ClassMoved "class-moved"
         "Most nodes of a class became slower."
-        "Look for a change of the program, its libraries or the system that concerns all nodes."
+        "Look for a change that affects all nodes: in the program, its libraries or the system."
         "most nodes have been 3.0 % slower since session s31: drift does not show this change, because drift compares each \
          node with the other nodes (./hpl)"
     CompositionChanged "composition-changed"
         "Two sessions measured different nodes of a class: more than 10 % of the nodes differ."
         "Do nothing if nodes were added or removed on purpose."
-        "session s31 lacks 20 nodes of session s30 and has 0 nodes that session s30 lacks: for drift, the report uses \
-         only nodes that were measured in several sessions (./hpl)"
+        "session s31 lacks 20 nodes of session s30 and has 0 new nodes: for drift, the report uses only nodes \
+         that were measured in several sessions (./hpl)"
     ConflictingRun "conflicting-run"
         "Two run files have the same run id and different contents."
-        "Find out which of the two files was altered. The report uses the file whose name comes first."
+        "Find out which of the two files was altered. The report uses the file that comes first in \
+         alphabetical order."
         "b.pmr has the run id of a.pmr, but different contents"
     CutSession "cut-session"
         "`--since` is inside a session: the report has only the later runs of this session."
-        "Give a moment before the session or after it."
-        "--since is inside session s31: the report does not have its earlier runs, nor their medians"
+        "Choose a time before or after the session."
+        "--since is inside session s31: the report has neither the earlier runs of this session nor their \
+         medians"
     DamagedFile "damaged-file"
         "A run file was altered or damaged."
         "Copy the file again from the machine that measured the run."
@@ -102,9 +104,11 @@ codes! {
     DependentRuns "dependent-runs"
         "Successive runs of a node are alike, so several runs give little more information than one run. The report takes \
          this into account, but the intervals of medians are too narrow."
-        "Measure the runs further apart: `pmmpi repeat` with other work between them, or several sessions."
-        "successive runs of a node are alike (correlation 0.6): 7 runs of a node give as much information as 2.1 \
-         independent runs; an interval of 98.4 % contains the true median with a probability of about 82 % (./hpl)"
+        "Leave more time between the runs: use `pmmpi repeat` with other work between the runs, or several \
+         sessions."
+        "successive runs of a node are alike (correlation 0.6): 7 runs of a node give as much information as \
+         2.1 independent runs; the 98.4 % interval of a median contains the true median with a probability of \
+         only about 82 % (./hpl)"
     EmptyFile "empty-file"
         "A run file has no bytes."
         "The disk may have been full. Measure again."
@@ -113,14 +117,14 @@ codes! {
         "The job ended while ranks were inside a region, or while ranks waited at the start or end of a region."
         "If some ranks wait at the start or end of a region, the other ranks did not reach this place: \
          look for the missing call."
-        "places of the ranks when the job ended: at the end of region `solve`: 0, 1; elsewhere: 2"
+        "places of the ranks when the job ended: ranks 0, 1 at the end of region `solve`; rank 2 elsewhere"
     FailedRun "failed-run"
         "The program failed on a rank. The report does not use this run for medians and verdicts."
         "See the program's own messages."
         "rank 3 on n0222: signal 11"
     FewAnchors "few-anchors"
-        "A session measured suspects of earlier sessions again, but too few nodes that were OK before: the report \
-         cannot compare the suspects with the class. The suspects keep their earlier verdicts."
+        "A session measured suspects of earlier sessions again, together with too few nodes that were OK \
+         before. So the report cannot compare the suspects with the class: they keep their earlier verdicts."
         "Measure the suspects again, together with at least 3 nodes of the class that were OK in an earlier session. \
          Give times with enough digits: the rounding unit must be less than 0.5 % of the time."
         "session s2 has 20 suspects, and 0 nodes that were OK before; a comparison needs 3 such nodes; suspects keep \
@@ -128,14 +132,14 @@ codes! {
     FewRuns "few-runs"
         "A node has fewer than 5 runs in a class: differences may be noise, and the node can only be OK or SUSPECT."
         "Measure 7 runs: --runs 7, or `pmmpi repeat --runs 7` for an MPI program."
-        "n0222 has only 3 runs; 5 are needed"
+        "n0222 has only 3 runs, but the report needs 5"
     FlakyNode "flaky-node"
         "A node has more slow runs than chance explains, in all sessions together."
-        "Check what else runs on the node, its error counters, and whether the node throttles."
+        "Check the other programs on the node, its error counters and its throttling."
         "n0222: 9 of 40 runs are slow, more than chance explains (./hpl)"
     ForeignFile "foreign-file"
         "A file on the command line is not a run file."
-        "Give pmmpi run files (*.pmr), folders with run files, or result files of the tools in docs/import.md."
+        "Name run files (*.pmr), folders with run files, or result files of a tool in docs/import.md."
         "notes.txt: is not a run file of pmmpi"
     ForeignFiles "foreign-files"
         "pmmpi did not read some files of a folder, because it does not know their format."
@@ -143,14 +147,14 @@ codes! {
         "pmmpi cannot read the format of 2 files: a.txt, b.bin"
     IncompleteRun "incomplete-run"
         "Not every rank reached the end barrier, so pmmpi cannot bound the elapsed time."
-        "If the job still runs, report again after its end."
+        "If the job is still running, make the report again after its end."
         "2 of 4 ranks reached the end barrier, 1 began but did not reach the barrier, 1 left no data"
     InconsistentClocks "inconsistent-clocks"
         "The stamps of the nodes contradict one another, so pmmpi cannot bound the elapsed time."
-        "Check the suspects: a clock jumped (for example in a virtual machine that was suspended or \
-         moved), or a barrier let a rank through too early."
-        "clocks with rate errors of at most 100 ppm do not explain the stamps; rate errors of 1500.0 ppm would; \
-         suspect clocks: n0222"
+        "Check the suspect clocks. Either a clock jumped (for example in a virtual machine that was suspended \
+         or moved), or a barrier let a rank through too early."
+        "clocks with rate errors of at most 100 ppm do not explain the stamps; only rate errors of at least \
+         1500.0 ppm would explain them; suspect clocks: n0222"
     LateNode "late-node"
         "The other nodes waited for one node at the end barrier, for at least 1 % of the job's elapsed \
          time."
@@ -158,9 +162,9 @@ codes! {
          and regions (`node_waits` in --format json)."
         "the other 3 nodes waited at least 1.50 s for n0222, 5.0 % of the job; rank 7 of this node came last"
     MediansBehind "medians-behind"
-        "With `--since`, the report takes the history of nodes from the medians of the archive. These lack some of the \
-         archive's runs."
-        "Repeat the last `pmmpi export`: it brings the medians up to date."
+        "With `--since`, the report takes the history of nodes from the medians of the archive. These medians \
+         lack some of the archive's runs."
+        "Repeat the last `pmmpi export`: this export updates the medians."
         "the medians of archive lack the runs of 1 file: archive/month=2026-11/pmmpi-1.parquet"
     NewerFile "newer-file"
         "A run file was written by a newer pmmpi."
@@ -173,8 +177,7 @@ codes! {
         "3 runs of an archive have no rows by place, for example 20261101T120000Z-n1-7-1c"
     NoRunFiles "no-run-files"
         "A folder contains no run file."
-        "Measure a program with `pmmpi PROGRAM`, or name the folder that was given to --out, not its \
-         parent folder."
+        "Measure a program with `pmmpi PROGRAM`, or name the folder of --out, not its parent folder."
         "results: there is no run file in this folder"
     NoStamps "no-stamps"
         "A rank's record has no time stamps."
@@ -185,8 +188,10 @@ codes! {
         "Measure longer work. If a clock jumped, another warning of the same run names the node."
         "the report leaves out 2 times that are not above zero"
     NodeChanged "node-changed"
-        "Facts of a node changed after pmmpi had read them: the run has the facts of its beginning."
-        "Find out what changed them, such as a power manager or an administrator, and measure again."
+        "A node's facts changed after pmmpi had read them. The run file has the facts from the start of the \
+         run."
+        "Find out who or what changed the facts (for example an administrator or a power manager), and measure \
+         again."
         "n0222 changed after pmmpi had read its facts: governor from performance to powersave"
     NodeUnknown "node-unknown"
         "A run has no record of a node's hardware, so the report compares the node with no other node."
@@ -196,11 +201,12 @@ codes! {
     NoiseFloor "noise-floor"
         "Times vary too much to detect a node that is slower by --delta."
         "Measure longer work, or more runs."
-        "a node's median is uncertain by 13.4 %: a node that is 3.0 % slower cannot be detected (./hpl)"
+        "a node's median is uncertain by 13.4 %: the report cannot detect a node that is 3.0 % slower (./hpl)"
     NotInTurns "not-in-turns"
-        "Runs of A and B did not take turns: what changed on the machine between them counts as a difference."
+        "Runs of A and B did not take turns: a change of the machine between A and B counts as a difference."
         "Measure A and B in turns: A, B, A, B."
-        "A and B did not take turns (3 of 3 comparisons): what changed between them on the machine counts as a difference"
+        "A and B did not take turns (3 of 3 comparisons): a change of the machine between A and B counts as a \
+         difference"
     OtherVersion "other-version"
         "A partial run was written by another version of pmmpi."
         "Read the partial run with `pmmpi report` of the version that measured the run."
@@ -211,13 +217,14 @@ codes! {
         "pmmpi itself took 0.030000 s in addition to the work"
     Paused "paused"
         "The program paused regions with MPI_Pcontrol(0). The elapsed time contains the pause."
-        "Compare regions only with runs that pause in the same places."
+        "Compare regions only between runs that pause in the same places."
         "MPI_Pcontrol(0) paused the regions on 2 of 4 ranks; the longest pause was on rank 1: 0.500000 s"
     RegionsLeftOut "regions-left-out"
-        "Some entries of regions were not counted: too many names, or regions nested too deeply."
+        "pmmpi did not count some entries of regions: the program uses too many region names, or nests regions \
+         too deeply."
         "Use few region names, one for each kind of work, and end each region that the program begins."
-        "pmmpi did not count 12 entries of regions: the region's name comes after the first 255 names, or the \
-         region is nested more than 64 deep"
+        "pmmpi did not count 12 entries of regions: it counts only the first 255 region names, and only 64 \
+         levels of nesting"
     RejectedRows "rejected-rows"
         "Rows or values of another tool's results are not valid, so the report leaves them out."
         "docs/import.md lists what pmmpi reads from each tool's files."
@@ -229,8 +236,8 @@ codes! {
     RoundEffects "round-effects"
         "All nodes were slower in some rounds than in others. The report subtracts these differences before it \
          compares nodes."
-        "Do nothing if the rounds ran different work. Otherwise look for what slows all nodes at once: the file \
-         system, the network, power."
+        "Do nothing if the rounds ran different work. Otherwise look for a cause that slows all nodes at once, \
+         such as the file system, the network or the power."
         "the rounds of the session differ by 12.0 %: the report corrects the times of each round (./hpl)"
     RoundedTimes "rounded-times"
         "The times have a coarse resolution. A difference that rounding explains is no reason for a verdict."
@@ -243,25 +250,26 @@ codes! {
         "srun started 4 ranks, but the program runs as separate jobs of 1 rank: its MPI (Open MPI v4.1.4) \
          and the launcher do not work together; add --mpi=pmix to srun"
     SharedRuns "shared-runs"
-        "Some runs are in A and in B. The comparison leaves them out."
+        "Some runs are in both A and B. The comparison leaves them out."
         "Choose sets without runs in common."
-        "7 runs in A and in B: the comparison leaves them out"
+        "7 runs in both A and B: the comparison leaves them out"
     SlewedClock "slewed-clock"
         "During the run, a node's clock was faster or slower than --max-drift-ppm allows. The bounds are \
          still valid, because pmmpi widened them by this rate error."
         "The node's time service is correcting a large clock error: look at `chronyc tracking` or `ntpq -p`."
         "the clock of n0222 ran 500 ppm fast during the run; the bounds of the run allow for 600 ppm"
     SplitByLabel "split-by-label"
-        "A label has another value in almost every run, such as the number of the job. Each value is a class of its own, so these runs are not compared."
+        "A label, such as the number of the job, has a different value in almost every run. Each value makes a \
+         class of its own, so the report does not compare these runs."
         "Use the label `run` for a name of the run. Or leave labels out of the class: --class-by cpu,microcode,memory,kernel,command,ranks."
-        "the label job has 7 values in 7 runs of ./hpl: runs with different values are not compared"
+        "the label job has 7 values in 7 runs of ./hpl: the report does not compare runs with different values"
     TimeOrder "time-order"
-        "Nodes were measured at different times, and nodes that were measured close in time have similar times. \
-         The report cannot tell a slow node from a slow hour."
+        "Nodes were measured at different moments, and nodes that were measured at close moments have similar \
+         elapsed times. The report cannot tell a slow node from a slow hour."
         "Measure all nodes in rounds: each node once, then each node again."
-        "nodes measured one after another have similar times (von Neumann's ratio 0.31; about 2 if the order has no \
-         effect): a slowdown of up to 7.9 % may come from the moment of the measurement, so a node can be SLOW or SLOW-TAIL \
-         only if it is certainly more than 11.1 % slower than its class (./hpl)"
+        "nodes measured one after another have similar times (von Neumann's ratio 0.31; about 2 if the order \
+         has no effect): a slowdown of up to 7.9 % may come from the moment of the measurement; a node is SLOW \
+         or SLOW-TAIL only if it is certainly more than 11.1 % slower than its class (./hpl)"
     TruncatedFile "truncated-file"
         "The end of a run file is missing."
         "Copy the file again from the machine that measured the run."
@@ -269,7 +277,8 @@ codes! {
     TrustFile "trust-file"
         "The report cannot use a file of `pmmpi validate`."
         "Run `pmmpi validate` again on a node with this processor, or remove the file."
-        "trust-AuthenticAMD-25-1-1-0xa0011d5.json is not used, because it has more than 4194304 bytes"
+        "the report does not use trust-AuthenticAMD-25-1-1-0xa0011d5.json, because it has more than 4194304 \
+         bytes"
     UncountedEvents "uncounted-events"
         "Some events that the user requested have no count."
         "Do nothing if you do not need these events: pmmpi counts all others. See `pmmpi list events` for the events of \
@@ -280,12 +289,13 @@ codes! {
     UndatedReset "undated-reset"
         "`--resets` names nodes with runs whose start is not known, so these runs may be before or after the \
          maintenance."
-        "Give the starts in the column `started` of the input, or label the runs after the maintenance: the column or \
-         label `maintenance`."
-        "--resets names 1 node of which not all runs have a known start: n0007"
+        "Give the start times in the column `started` of the input, or mark the runs after the maintenance \
+         with the column or label `maintenance`."
+        "--resets names 1 node with runs whose start is not known: n0007"
     UndatedRuns "undated-runs"
         "`--since` or `--until` leaves out runs whose start is not known."
-        "Give the starts in the column `started` of the input, or make the report without --since and --until."
+        "Give the start times in the column `started` of the input, or make the report without --since and \
+         --until."
         "--since and --until leave out 12 runs whose start is not known"
     UndatedSessions "undated-sessions"
         "Some sessions have no start time, so the report orders the sessions by name."
@@ -294,7 +304,8 @@ codes! {
     UnequalRuns "unequal-runs"
         "Nodes of a class have very different numbers of runs."
         "Measure all nodes equally often."
-        "nodes have between 5 and 101 runs: small differences of nodes with few runs stay undetected (./hpl)"
+        "nodes have between 5 and 101 runs: the report cannot detect small differences of nodes with few runs \
+         (./hpl)"
     UnknownClassKey "unknown-class-key"
         "`--class-by` names a key that no run has."
         "Valid keys are cpu, microcode, memory, kernel, command, ranks, labels, class and the names of \
@@ -304,14 +315,16 @@ codes! {
     UnknownLabel "unknown-label"
         "`--where` names a label that no run has, and no file has a column of this name."
         "Check the name. An archive has columns of other tools' results only if `pmmpi export --class-by` named them."
-        "--where blas: no run has a label, and no file a column, of this name"
+        "--where blas: no run has a label of this name, and no file has a column of this name"
     UnknownNode "unknown-node"
         "`--node` names nodes without a selected run."
-        "Check the names. With --since, --until, --class, --run or --where, these nodes may have other runs only."
+        "Check the names. With --since, --until, --class, --run or --where, these nodes may have runs, but no \
+         selected run."
         "--node: there is no selected run on 1 node: n0999"
     UnknownReset "unknown-reset"
         "`--resets` names nodes that the input does not have."
-        "Correct the names in the file, if they are not nodes of other runs. Use the host names of the report."
+        "Use the host names of the report in the file of --resets. Do nothing if these nodes have runs only \
+         outside this input."
         "--resets names 2 nodes that the input does not have: n0999, node7"
     UnmeasuredReset "unmeasured-reset"
         "`--resets` names nodes that were not measured after their last maintenance, so the report shows their \
@@ -319,17 +332,17 @@ codes! {
         "Measure these nodes again."
         "--resets names 1 node without a run after the maintenance: n0007"
     UnpairedRuns "unpaired-runs"
-        "Some runs of A or B have no partner: the other set has no run of the same work on the node. The comparison leaves them out."
+        "Some runs of A or B have no partner: the other set has no run of the same work on the same node. The \
+         comparison leaves out runs without a partner."
         "Measure A and B on the same nodes, with the same work."
-        "the other set has no run of the same work on the node: 14 runs of A (n03, n07), 7 runs of B (n12)"
+        "runs without a partner in the other set: 14 runs of A (n03, n07), 7 runs of B (n12)"
     UnreadPath "unread-path"
-        "The names of nodes come from the paths of files, and the paths differ in another part that pmmpi did not read. If this part is the node, several nodes look like one."
+        "pmmpi takes the names of nodes from the paths of files, but these paths also differ in a part that \
+         pmmpi did not read. If this part is the node, several nodes look like one."
         "Say what each part of a path is, with --path-pattern; docs/import.md describes patterns."
-        "the names of the nodes come from the paths of 35 files (hpl/cn017/run3/HPL.out: node run3), but another part of these paths differs, too: cn016, cn017, cn018, ...; if this part is the node: --path-pattern '{node}/{run}/HPL.out'"
-    UnreadPlaces "unread-places"
-        "A file with the counts of runs by place could not be read. The rest of the report does not need it."
-        "Repair or remove the file; if it belongs to an archive, export the run files again with --places."
-        "archive/_places/month=2026-11/pmmpi-1.parquet is damaged: it has no column event"
+        "pmmpi took the names of nodes from the paths of 35 files (hpl/cn017/run3/HPL.out: node run3), but \
+         another part of these paths differs, too: cn016, cn017, cn018, ...; if this part is the node, use \
+         --path-pattern '{node}/{run}/HPL.out'"
     UnreadValues "unread-values"
         "pmmpi did not read some values of another tool's results: text, rates, or times that the user did \
          not request."
@@ -342,15 +355,15 @@ codes! {
     UnusableCounters "unusable-counters"
         "`pmmpi validate` found that these events do not count what their names say. The report bases no \
          verdict on them."
-        "Run `pmmpi validate` on a node with this processor to see how far the counts are off."
+        "Run `pmmpi validate` on a node with this processor to see how large the errors of the counts are."
         "l2_misses: unusable on this processor, according to `pmmpi validate`"
     UnusableFile "unusable-file"
         "pmmpi could not read any run from a file of another tool."
         "docs/import.md lists what pmmpi reads from each tool's files."
         "times.csv: has no column elapsed_s (expected: node,run,elapsed_s; found: node,run,time)"
     UnusedColumns "unused-columns"
-        "Columns of a CSV file have text with a few different values, and nothing uses them."
-        "If runs with different values did different work, or ran on different kinds of nodes, name the column in \
+        "The report does not use some columns of a CSV file that have text with a few different values."
+        "If the values stand for different work or for different kinds of nodes, name the column in \
          --class-by: pmmpi then compares only runs with the same value. --where COLUMN=VALUE selects runs."
         "the report does not use these columns: blas (mkl, openblas); runs with different values are in one class"
     WideBounds "wide-bounds"

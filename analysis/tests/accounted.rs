@@ -199,7 +199,7 @@ fn a_part_of_a_path_that_nothing_read_is_told() {
     }
     let path = folder.path().to_str().unwrap();
     let text = out(&report(&["report", path]));
-    let hint = "if this part is the node: --path-pattern '{node}/{run}/HPL.out' [unread-path]";
+    let hint = "if this part is the node, use --path-pattern '{node}/{run}/HPL.out' [unread-path]";
     assert!(text.contains(hint) && text.contains(": node run0)"), "{text}");
     let found =
         json(&report(&["report", path, "--path-pattern", "{node}/{run}/HPL.out", "--format", "json"]));

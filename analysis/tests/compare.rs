@@ -110,7 +110,7 @@ fn the_same_runs_are_not_compared() {
     for args in [[text(&a), text(&a)], [text(&a), text(&both)]] {
         let output = compare(&args);
         assert_eq!(output.status.code(), Some(2));
-        assert!(err(&output).contains("has no run that the other set does not have"), "{}", err(&output));
+        assert!(err(&output).contains(" are also in the other set"), "{}", err(&output));
     }
     let of = found(&["time:..2026-11-01T22:00:00Z", "time:2026-11-01T05:00:00Z..", "--in", text(&both)]);
     assert!(codes(&of).contains(&"shared-runs"), "{of}");
@@ -205,8 +205,7 @@ fn parts_of_runs_are_compared() {
         assert_eq!(codes(&of), ["unpaired-runs"], "time is the question");
         let warnings = of["warnings"].as_array().unwrap();
         let unpaired = warnings.iter().find(|warning| warning["code"] == "unpaired-runs").unwrap();
-        let message =
-            "the other set has no run of the same work on the node: 7 runs of A (n2), 7 runs of B (n9)";
+        let message = "runs without a partner in the other set: 7 runs of A (n2), 7 runs of B (n9)";
         assert_eq!((&unpaired["message"], &of["a"]["compared"]), (&json!(message), &json!(28)));
     }
 }
@@ -246,7 +245,7 @@ fn few_runs_say_so() {
         (&class["ci"], &class["smallest_visible"], &class["different"]),
         (&Value::Null, &Value::Null, &json!(false))
     );
-    assert_eq!(class["null_reasons"]["ci"], "too few runs of A or B show how much they vary");
+    assert_eq!(class["null_reasons"]["ci"], "A or B has too few runs to show how much the times vary");
     assert_eq!(codes(&of), ["not-in-turns", "few-runs"]);
     assert_eq!(compare(&[text(&a), text(&b), "--fail-on", "slower:1%"]).status.code(), Some(4));
 }
@@ -284,7 +283,7 @@ fn wrong_usage_is_told() {
         (&["session:x", "session:s", "--in", text(&a)], "session:x has no run with a time"),
         (
             &[text(&a), text(&other)],
-            "A and B have no node with the same work in common: A has n0, n1, n2, ..., B has m0",
+            "A and B have no runs of the same work on the same node: A has n0, n1, n2, ..., B has m0",
         ),
         (&[text(&a), text(&a), "--fail-on", "slow"], "expected different, slower:X% or faster:X%"),
         (&[text(&a), text(&a), "--fail-on", "slower:-1%"], "expected 0 to 1000 percent"),

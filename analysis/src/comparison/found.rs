@@ -43,7 +43,7 @@ fn exp(interval: Option<[f64; 2]>) -> Option<[f64; 2]> {
 
 /// Why these keys are null, if there is no interval.
 fn reasons(keys: &[&'static str], interval: Option<[f64; 2]>) -> BTreeMap<&'static str, String> {
-    const FEW: &str = "too few runs of A or B show how much they vary";
+    const FEW: &str = "A or B has too few runs to show how much the times vary";
     let keys = keys.iter().filter(|_| interval.is_none());
     keys.map(|key| (*key, FEW.to_owned())).collect()
 }

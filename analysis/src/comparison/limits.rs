@@ -19,7 +19,7 @@ pub(super) fn nothing_in_common(matched: &Matched) -> String {
         .map(|(key, [a, b])| format!("\n       {}: A has {}, B has {}", key.name(), texts(a), texts(b)))
         .collect();
     format!(
-        "A and B have no node with the same work in common: A has {a}, B has {b}{}\n       \
+        "A and B have no runs of the same work on the same node: A has {a}, B has {b}{}\n       \
          --class-by KEYS chooses what must be equal",
         differ.concat()
     )
@@ -36,7 +36,7 @@ fn some(units: &BTreeMap<&str, usize>) -> String {
 
 /// Warns of runs that are in A and in B.
 pub(super) fn about_shared(shared: usize) -> Option<Warning> {
-    let message = || format!("{} in A and in B: the comparison leaves them out", count(shared, "run"));
+    let message = || format!("{} in both A and B: the comparison leaves them out", count(shared, "run"));
     (shared > 0).then(|| Warning::new(WarningCode::SharedRuns, message()))
 }
 
@@ -52,7 +52,7 @@ pub(super) fn about_blocks(matched: &Matched, selectors: [&Selector; 2]) -> Opti
     let apart = matched.units.iter().filter(is_apart).count();
     let all = matched.units.len();
     let message = format!(
-        "A and B did not take turns ({apart} of {}): what changed between them on the machine counts as a difference",
+        "A and B did not take turns ({apart} of {}): a change of the machine between A and B counts as a difference",
         count(all, "comparison")
     );
     (apart > 0).then(|| Warning::new(WarningCode::NotInTurns, message))
@@ -64,7 +64,7 @@ pub(super) fn about_unmatched(matched: &Matched) -> Option<Warning> {
         (runs > 0).then(|| format!("{} of {set} ({})", count(runs, "run"), some(units)))
     };
     let both: Vec<String> = ["A", "B"].into_iter().zip(&matched.unmatched).filter_map(of).collect();
-    let message = || format!("the other set has no run of the same work on the node: {}", both.join(", "));
+    let message = || format!("runs without a partner in the other set: {}", both.join(", "));
     (!both.is_empty()).then(|| Warning::new(WarningCode::UnpairedRuns, message()))
 }
 
@@ -74,7 +74,7 @@ pub(super) fn about_few(nodes: &[NodeComparison]) -> Option<Warning> {
     let named = few.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
     let message = || {
         format!(
-            "too few runs of A or B show how much the runs of {} vary: {named}{}; 3 runs of each are needed",
+            "A or B has too few runs to show how much the times vary on {}: {named}{}; an interval needs 3 runs of each",
             count(few.len(), "node"),
             if few.len() > NAMED { ", ..." } else { "" }
         )

@@ -105,7 +105,7 @@ pub(super) fn settle(results: &mut Results, selection: &Selection) -> Option<War
     }
     let session = cut.into_iter().next().filter(|_| selection.since.is_some())?;
     let message = format!(
-        "--since is inside session {session}: the report does not have its earlier runs, nor their medians"
+        "--since is inside session {session}: the report has neither the earlier runs of this session nor their medians"
     );
     Some(Warning::new(WarningCode::CutSession, message))
 }

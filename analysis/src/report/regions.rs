@@ -62,7 +62,7 @@ impl RegionReport {
         let mut null_reasons = BTreeMap::new();
         let contradiction = "the ranks' times contradict one another: a clock jumped";
         let why = match bounds.entries {
-            None => "ranks did not count the same entries into this region",
+            None => "the ranks did not enter this region the same number of times",
             Some(_) => contradiction,
         };
         let mut explain = |key, is_null: bool, why: &str| {
@@ -114,8 +114,8 @@ pub fn warnings(run: &Run) -> Vec<Warning> {
         warnings.push(Warning::new(
             WarningCode::RegionsLeftOut,
             format!(
-                "pmmpi did not count {} entries of regions: the region's name comes after the first {MOST} names, or the \
-                 region is nested more than 64 deep",
+                "pmmpi did not count {} entries of regions: it counts only the first {MOST} region names, and only 64 \
+                 levels of nesting",
                 run.regions.unrecorded
             ),
         ));
@@ -144,7 +144,7 @@ fn where_it_ended(run: &Run) -> Option<Warning> {
         let place = lost.whereabouts.as_ref().map_or("elsewhere".to_owned(), ToString::to_string);
         places.entry(place).or_default().push(lost.rank);
     }
-    let listed = |(place, ranks): (&String, &Vec<RankId>)| format!("{place}: {}", ranks_of(ranks));
+    let listed = |(place, ranks): (&String, &Vec<RankId>)| format!("{} {place}", ranks_of(ranks));
     run.lost.iter().any(|lost| lost.whereabouts.is_some()).then(|| {
         Warning::new(
             WarningCode::EndedInRegion,
@@ -159,8 +159,9 @@ fn where_it_ended(run: &Run) -> Option<Warning> {
 fn ranks_of(ranks: &[RankId]) -> String {
     const MOST_NAMED: usize = 8;
     let named = ranks.iter().take(MOST_NAMED).map(RankId::to_string).collect::<Vec<_>>().join(", ");
+    let what = if ranks.len() == 1 { "rank" } else { "ranks" };
     match ranks.len().saturating_sub(MOST_NAMED) {
-        0 => named,
-        more => format!("{named} and {more} more"),
+        0 => format!("{what} {named}"),
+        more => format!("{what} {named} and {more} more"),
     }
 }

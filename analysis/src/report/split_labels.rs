@@ -30,7 +30,7 @@ fn about(key: &String, runs: &[RunReport], classes: &[ClassReport]) -> Option<Wa
     let is_split = splitting >= FEWEST_VALUES && 2 * splitting > values.len();
     let message = || {
         format!(
-            "the label {} has {} values in {} of {}: runs with different values are not compared",
+            "the label {} has {} values in {} of {}: the report does not compare runs with different values",
             printable(key),
             splitting,
             count(values.len(), "run"),

@@ -32,8 +32,8 @@ pub fn warning(guessed: &[GuessedNode]) -> Option<Warning> {
         })
         .collect();
     let message = format!(
-        "the names of the nodes come from the paths of {} ({}: node {}), but another part of these paths differs, too: \
-         {}{more}; if this part is the node: --path-pattern '{}'",
+        "pmmpi took the names of nodes from the paths of {} ({}: node {}), but another part of these paths differs, too: \
+         {}{more}; if this part is the node, use --path-pattern '{}'",
         count(guessed.len(), "file"),
         printable(&first.path.display().to_string()),
         printable(&first.node),

@@ -35,7 +35,7 @@ pub fn resets(without: &WithoutEffect) -> Vec<Warning> {
     [
         warning(WarningCode::UnknownReset, &without.unknown, "that the input does not have"),
         warning(WarningCode::UnmeasuredReset, &without.not_measured, "without a run after the maintenance"),
-        warning(WarningCode::UndatedReset, &without.undated, "of which not all runs have a known start"),
+        warning(WarningCode::UndatedReset, &without.undated, "with runs whose start is not known"),
     ]
     .into_iter()
     .flatten()
@@ -161,7 +161,10 @@ fn about_counters(run: &Run, trust: &RunTrust) -> Option<Warning> {
 /// Warns of files of `pmmpi validate` that could not be used.
 pub fn unusable_trust(trust: &Trust) -> impl Iterator<Item = Warning> {
     trust.unusable.iter().map(|(path, why)| {
-        Warning::new(WarningCode::TrustFile, format!("{} is not used, because it {why}", path.display()))
+        Warning::new(
+            WarningCode::TrustFile,
+            format!("the report does not use {}, because it {why}", path.display()),
+        )
     })
 }
 
@@ -198,7 +201,7 @@ fn about_elapsed(
                 run.max_drift().ppm(),
                 match elapsed.rho_min_ppm {
                     least if least < NO_RATE_PPM =>
-                        format!("only rate errors of {least:.1} ppm would explain them"),
+                        format!("only rate errors of at least {least:.1} ppm would explain them"),
                     _ => "no rate error would explain them".to_owned(),
                 },
                 if suspects.is_empty() { "unknown".to_owned() } else { suspects.join(", ") }

@@ -38,7 +38,7 @@ pub(super) fn few_anchors(
 ) -> Option<Warning> {
     let (FewAnchors { session, suspects, anchors, is_coarse }, others) = sessions_without.split_last()?;
     let why = match is_coarse {
-        true => "the times are too coarse for a comparison with earlier sessions".to_owned(),
+        true => "but its times are too coarse for a comparison with earlier sessions".to_owned(),
         false => format!(
             "and {} that {} OK before; a comparison needs {MIN_ANCHORS} such nodes",
             count(*anchors, "node"),
@@ -86,7 +86,7 @@ pub(super) fn about_class(
     }
     if let Some((what, size)) = noise_above(table, session, delta) {
         let message = format!(
-            "{what} uncertain by {}: a node that is {} slower cannot be detected",
+            "{what} uncertain by {}: the report cannot detect a node that is {} slower",
             percent(size),
             percent(delta)
         );
@@ -128,7 +128,7 @@ pub(super) fn about_class(
     const UNEQUAL: usize = 3;
     if most_runs >= UNEQUAL * fewest_runs {
         let message = format!(
-            "nodes have between {fewest_runs} and {}: small differences of nodes with few runs stay undetected",
+            "nodes have between {fewest_runs} and {}: the report cannot detect small differences of nodes with few runs",
             count(most_runs, "run")
         );
         warn(WarningCode::UnequalRuns, message);
@@ -171,7 +171,10 @@ fn of_time_order(order: &TimeOrder, delta: f64) -> String {
         Found::Neighbours(found) => alike("one after another", found),
         Found::Hours(found) => alike("at similar hours of several days", found),
         Found::SlowTogether(nodes) => {
-            format!("{} measured together, apart from other nodes, and many of them are slow", were(nodes))
+            format!(
+                "{} measured together, at another time than the other nodes, and many of them are slow",
+                were(nodes)
+            )
         }
         Found::OtherRounds(nodes) => {
             format!("{} measured in other rounds than most nodes, and rounds differ", were(nodes))
@@ -183,8 +186,8 @@ fn of_time_order(order: &TimeOrder, delta: f64) -> String {
     };
     let range = order.range();
     format!(
-        "{found}: a slowdown of up to {} may come from the moment of the measurement, so {who} can be SLOW or \
-         SLOW-TAIL only if it is certainly more than {} slower than its class",
+        "{found}: a slowdown of up to {} may come from the moment of the measurement; {who} is SLOW or SLOW-TAIL \
+         only if it is certainly more than {} slower than its class",
         percent(range.exp_m1()),
         percent((range + delta.ln_1p()).exp_m1())
     )
@@ -212,7 +215,7 @@ pub(super) fn time_order_of(
 fn covers(runs: usize, dependence: &Dependence) -> String {
     let Some((outside, _, coverage)) = median::interval(runs) else { return String::new() };
     format!(
-        "; an interval of {:.1} % contains the true median with a probability of about {:.0} %",
+        "; the {:.1} % interval of a median contains the true median with a probability of only about {:.0} %",
         100.0 * coverage,
         100.0 * dependence.coverage(runs, outside)
     )
@@ -267,10 +270,10 @@ pub(super) fn composition(
     let (before, now, gone, new) =
         judging.windows(2).rev().find_map(changed).or_else(|| changed(&first_and_last))?;
     let message = format!(
-        "{now} lacks {} of {before} and has {} that {before} lacks: for drift, the report uses only nodes that were \
-         measured in several sessions ({class})",
+        "{now} lacks {} of {before} and has {}: for drift, the report uses only nodes that were measured in several \
+         sessions ({class})",
         count(gone, "node"),
-        count(new, "node")
+        count(new, "new node")
     );
     Some(Warning::new(WarningCode::CompositionChanged, message))
 }
