@@ -416,7 +416,7 @@ fn a_job_that_still_runs_is_not_a_failed_one() {
         }
         let run = &live["runs"][0];
         assert!(run["end"].is_null() && run["lost_ranks"].as_array().unwrap().len() == RANKS, "{run}");
-        assert_eq!(run["null_reasons"]["end"], "pmmpi saw no end: the program may still run");
+        assert_eq!(run["null_reasons"]["end"], "pmmpi did not see the end: the program may still be running");
         let codes = |run: &serde_json::Value| -> Vec<String> {
             run["warnings"].as_array().unwrap().iter().map(|w| w["code"].to_string()).collect()
         };

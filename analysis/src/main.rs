@@ -398,7 +398,7 @@ fn nothing<T>(to: &str, input: &Input<T>, select: &Select) -> Failure {
     match &input.run_names {
         Err(undecided) => return Failure::usage(undecided),
         Ok(unknown) if !unknown.is_empty() => {
-            let hint = "Type a run id, its beginning, or the short id of a table";
+            let hint = "Type a run id, its beginning, or the short id in a table";
             return Failure::usage(format!("--run: no run has the id {}\n       {hint}", unknown.join(", ")));
         }
         Ok(_) => {}

@@ -61,7 +61,7 @@ fn every_node_is_accounted_for() {
         "apart from the odd node below, no node stands out from its class",
         "n12 is odd: memory is 96, its peers have 128; ",
         "24 nodes: 21 judged; 1 odd: n12; 1 with too few runs: n06; 1 not in the latest session: n05",
-        "* compared with the class that the odd node would belong to",
+        "* compared with the class that this node would belong to",
     ] {
         assert!(first.iter().any(|found| found.starts_with(line)), "{line}: {text}");
     }

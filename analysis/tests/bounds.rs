@@ -143,5 +143,5 @@ fn what_no_clock_rates_explain_is_said_so() {
     let stamps = "rank,node,t0_ns,t1_ns,t2_ns,t3_ns\n0,a,0,10,100,110\n1,a,20,25,90,115\n";
     assert_eq!(json(&bounds(stamps, &["--format", "json"]))["rho_min_ppm"], json!(1e6));
     let text = out(&bounds(stamps, &[]));
-    assert!(text.contains("no clock rates explain the stamps; suspects: a"), "{text}");
+    assert!(text.contains("no clock rate errors explain the stamps; suspects: a"), "{text}");
 }

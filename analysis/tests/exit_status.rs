@@ -113,8 +113,8 @@ fn a_single_node_is_compared_with_a_baseline() {
     assert_eq!(output.status.code(), Some(4));
     assert_eq!(
         err(&output),
-        "pmmpi: --fail-on slow: no node was judged, because no other node of its class was measured. To compare with \
-         earlier runs of the same node: pmmpi compare EARLIER NEW --fail-on slower:4%\n"
+        "pmmpi: --fail-on slow: no node was judged, because each class has only one node. To compare with \
+         earlier runs of the same node, use: pmmpi compare EARLIER NEW --fail-on slower:4%\n"
     );
     for (slower, status) in [(1.08, 3), (1.0, 0)] {
         let new = folder.put("new.csv", single(slower, 7));

@@ -301,7 +301,7 @@ fn a_report_without_nodes_is_whole() {
     assert_eq!(table(&csv), (documented("csv"), vec![]));
     assert!(md.starts_with("**no node can be compared: no run has a time**\n"), "{md}");
     assert!(
-        md.contains("| `live` | 22:13:20 | not complete: pmmpi saw no end: the program may still run |"),
+        md.contains("| `live` | 22:13:20 | not complete: pmmpi did not see the end: the program may still be running |"),
         "{md}"
     );
     let found = read_by_others(&[&openmetrics], &[&html]);

@@ -66,7 +66,10 @@ fn slow_runs_and_slow_nodes_have_what_goes_with_them() {
     assert_eq!((&interrupts["significant"], &interrupts["only_counts_longer"]), (&true.into(), &true.into()));
     let dimms = column(&all, "dimms");
     assert!(dimms["within"].is_null());
-    assert_eq!(dimms["null_reasons"]["within"], "the value, or the time, is the same in all runs of a node");
+    assert_eq!(
+        dimms["null_reasons"]["within"],
+        "the value, or the time, is the same in all runs of each node"
+    );
     assert!(dimms["between"]["rho"].as_f64().unwrap() < -0.5, "{dimms}");
     assert_eq!(dimms["between"]["significant"], true);
 
@@ -101,7 +104,7 @@ fn each_format_shows_what_is_significant_and_nothing_else() {
     assert!(row("interrupts").is_some_and(|row| row.contains("=time")), "{text}");
     assert!(row("dimms").is_some_and(|row| row.contains("nodes")), "{text}");
     assert!(row("page_faults").is_none() && row("cycles").is_none(), "{text}");
-    assert!(text.contains("of their times: runs x1.2"), "{text}");
+    assert!(text.contains("of the times: runs x1.2"), "{text}");
     assert!(table.iter().all(|line| line.chars().count() <= 80), "{table:#?}");
     for format in ["md", "html"] {
         let text = of(format);

@@ -125,7 +125,7 @@ fn one_session_says_so() {
     assert_valid("report", &found);
     let node = &found["nodes"][0];
     assert_eq!((&node["history"]["verdict"], &node["history"]["sessions"]), (&Value::Null, &json!(1)));
-    let reason = "the node has 1 session of the 2 that a comparison with its own history needs";
+    let reason = "the node has 1 session; a comparison with its own history needs 2";
     assert_eq!(node["null_reasons"]["history"], reason);
     assert!(!out(&report(&["report", file.to_str().unwrap()])).contains("HISTORY"));
 }
@@ -301,7 +301,7 @@ fn a_change_next_to_a_class_that_moved_is_called_so() {
     assert!((history["class_change"].as_f64().unwrap() - 0.06).abs() < 0.005, "{history}");
     let text = out(&report(&["report", path]));
     assert!(text.contains("% faster, relative to its class, than it was until 2026-11-13"), "{text}");
-    assert!(text.contains("\nBEFORE is as it would be today"), "{text}");
+    assert!(text.contains("\nBEFORE includes the later change of the class"), "{text}");
 }
 
 /// All three nodes of a class became slower: nothing shows whether the nodes or the work changed.

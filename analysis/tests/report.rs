@@ -469,7 +469,7 @@ fn a_run_of_which_no_end_was_seen_may_still_run() {
     let live = report_json();
     assert_valid("report", &live);
     let run = &live["runs"][0];
-    let reason = json!("pmmpi saw no end: the program may still run");
+    let reason = json!("pmmpi did not see the end: the program may still be running");
     assert!(run["end"].is_null() && run["lost_ranks"][0]["end"].is_null());
     assert_eq!(
         (&run["null_reasons"]["end"], &run["lost_ranks"][0]["null_reasons"]["end"]),
@@ -477,7 +477,10 @@ fn a_run_of_which_no_end_was_seen_may_still_run() {
     );
     assert_eq!(codes(run), ["incomplete-run", "node-unknown"]);
     let text = out(&report(&["report", folder.path().to_str().unwrap()]));
-    assert!(text.contains("not complete: pmmpi saw no end: the program may still run"), "{text}");
+    assert!(
+        text.contains("not complete: pmmpi did not see the end: the program may still be running"),
+        "{text}"
+    );
     // Now the process has ended.
     shared.live().set_end(End::Signaled(9), i64::MAX);
     runs::carry(&path, &shared);

@@ -124,7 +124,7 @@ fn a_run_is_named_as_the_table_names_it() {
     };
     let undecided = failed("97b");
     assert!(
-        undecided.starts_with("pmmpi: --run 97b: 3 runs have such an id. Type more of it:\n"),
+        undecided.starts_with("pmmpi: --run 97b: the ids of 3 runs match. Type more of the id:\n"),
         "{undecided}"
     );
     assert!(runs.iter().all(|run| undecided.contains(&run.header.run_id)), "{undecided}");

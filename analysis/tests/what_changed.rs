@@ -220,7 +220,7 @@ fn a_small_session_counts() {
         let found = Found::of(&fleet(label), &[]);
         found.has_line("none of 12 nodes is slower than its class");
         found.has_line(
-            "the latest session has 4 of the 12 nodes of class 1, which it judges; earlier sessions judge the others",
+            "the latest session has 4 of the 12 nodes of class 1 and judges them; earlier sessions judge the others",
         );
         assert_eq!(found.with_history("SLOWED"), Vec::<&str>::new(), "{}", found.text);
         // What the repair brought is the difference to the days before it.
@@ -379,7 +379,8 @@ fn a_node_measured_again_alone_is_told_in_seconds() {
         ..Cell::default()
     });
     let found = Found::of(&fleet, &[]);
-    let line = "earlier sessions judge all nodes; HISTORY ends before it: in seconds, n03 is 8.";
+    let line =
+        "earlier sessions judge all nodes; HISTORY ends before the latest session: in seconds, n03 is 8.";
     assert!(found.text.contains(line), "{}", found.text);
     let again = &found.json["classes"][0]["measured_again"][0];
     assert_eq!(

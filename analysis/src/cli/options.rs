@@ -10,7 +10,7 @@ use pmmpi_analysis::table::selection::{LabelValue, Moment, Selection};
 use std::path::PathBuf;
 use std::str::FromStr;
 
-const EXIT_STATUS: &str = "Exit status: 0 done, 1 some input unusable, 2 all input unusable or wrong usage.";
+const EXIT_STATUS: &str = "Exit status: 0: done, 1: some input unusable, 2: no usable input or wrong usage.";
 
 /// Reports on measurements.
 #[derive(Parser)]
@@ -45,13 +45,13 @@ pub enum Command {
 /// Reads "3", "3%" or "3 %".
 fn percent(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('%').unwrap_or(text).trim();
-    number.parse().map_err(|_| "expected percent, such as 3 or 3%".to_owned())
+    number.parse().map_err(|_| "expected a percentage, such as 3 or 3%".to_owned())
 }
 
 fn report_help() -> String {
     format!(
-        "SLOWER compares a node with its class: nodes with the same processor, microcode,
-memory, Linux kernel, command, ranks and labels, in the node's latest session.
+        "SLOWER compares a node with its class in the node's latest session. Equal in a
+class: processor, microcode, memory, Linux kernel, command, ranks and labels.
 {EXIT_STATUS}
 3: --fail-on found WHAT (docs/report.md lists all), 4: no node could be judged.
 Select: --since T, --until T, --node LIST, --class C, --run ID, --where K=V.
@@ -63,8 +63,8 @@ Example: pmmpi report --format json a.pmr | jq '.nodes[].verdict'"
 fn export_help() -> String {
     format!(
         "Writes one row per run and node into DIR/month=YYYY-MM/. pmmpi writes no run
-twice and never changes an existing file. `pmmpi report DIR` and any Parquet
-reader can read the archive.
+twice and never changes an existing file with runs. `pmmpi report DIR` and any
+Parquet reader can read the archive.
 Select: --since T, --until T, --node LIST, --class C, --run ID, --where K=V.
 {EXIT_STATUS}
 
@@ -75,10 +75,10 @@ Example: pmmpi export pmmpi-results -o archive && pmmpi report archive"
 fn compare_help() -> String {
     format!(
         "A and B are files, folders or archives, or parts of the runs in --in PATH:
-session:NAME, label:KEY=VALUE, time:FROM..TO. SLOWER: B is slower by so much.
-VISIBLE: a difference of this size is found with a probability of 95 %.
+session:NAME, label:KEY=VALUE, time:FROM..TO. SLOWER: how much slower B is.
+VISIBLE: pmmpi finds a difference of this size with a probability of 95 %.
 {EXIT_STATUS}
-3: --fail-on found WHAT; 4: these runs could not show WHAT (docs/compare.md).
+3: --fail-on found WHAT; 4: these runs cannot show WHAT (docs/compare.md).
 Select: --since T, --until T, --node LIST, --class C, --run ID, --where K=V.
 Example: pmmpi compare label:blas=mkl label:blas=openblas --fail-on slower:2%"
     )
@@ -109,9 +109,9 @@ fn bounds_help() -> String {
     format!(
         "STAMPS.csv has a header with the columns rank,node,t0_ns,t1_ns,t2_ns,t3_ns. The
 stamps are integers from the clock of the rank's node, in this order:
-`t0; barrier; t1; work; t2; barrier; t3`. The columns `run` and `region` are
-optional and tell jobs apart. `-` reads stdin. pmmpi reports rows that are not
-valid and computes the bounds without them.
+`t0; barrier; t1; work; t2; barrier; t3`. The optional columns `run` and
+`region` separate jobs. `-` reads stdin. pmmpi reports rows that are not valid
+and computes the bounds without them.
 {EXIT_STATUS}
 
 Example: pmmpi bounds stamps.csv --format json"
@@ -143,7 +143,7 @@ pub struct ReportArgs {
     /// With fewer runs a node is OK or SUSPECT
     #[arg(long, value_name = "N", default_value_t = 5, allow_negative_numbers = true)]
     pub min_runs: usize,
-    /// A node that is X % slower than it was is SLOWED
+    /// A node that became X % slower is SLOWED
     #[arg(long, value_name = "X", default_value = "1", value_parser = percent, allow_negative_numbers = true, hide = true)]
     pub delta_history: f64,
     /// False discovery rate in percent
@@ -155,13 +155,10 @@ pub struct ReportArgs {
     /// With --since, do not read the medians of earlier sessions
     #[arg(long, hide = true)]
     pub no_history: bool,
-    /// CSV file with node,when: after maintenance a node's history starts anew
+    /// CSV file of maintenance with the columns node,when: the node's history starts anew at this time
     #[arg(long, value_name = "FILE", hide = true)]
     pub resets: Option<PathBuf>,
-    /// Show metrics and counts of each node, socket, numa, core or rank
-    #[arg(long, value_enum, value_name = "PLACE", hide = true)]
-    pub by: Option<ByPlace>,
-    /// Read all counters, and show which go with slow runs and slow nodes
+    /// Read all counters, and show which of them correlate with slow runs and slow nodes
     #[arg(long, hide = true)]
     pub correlate: bool,
     #[command(flatten)]
@@ -173,10 +170,10 @@ pub struct ReportArgs {
 /// Which runs count.
 #[derive(Args)]
 pub struct Select {
-    /// Runs that started at this time or later: a date or RFC 3339
+    /// Runs that started at T or later; T is a date, or a time as in RFC 3339
     #[arg(long, value_name = "T", hide = true)]
     pub since: Option<Moment>,
-    /// Runs that started before this time
+    /// Runs that started before T
     #[arg(long, value_name = "T", hide = true)]
     pub until: Option<Moment>,
     /// Nodes: n[001-010],m5
@@ -185,7 +182,7 @@ pub struct Select {
     /// A class, or a part of its name
     #[arg(long, value_name = "C", hide = true, value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub class: Option<String>,
-    /// Run of pmmpi: its id, the beginning of its id, or the short id of a table
+    /// Run of pmmpi: its id, the beginning of its id, or the short id in a table
     #[arg(long = "run", value_name = "ID", hide = true)]
     pub runs: Vec<RunName>,
     /// Runs with this label, or rows with this value in a column
@@ -211,13 +208,13 @@ impl Select {
 /// Values that other tools' results lack.
 #[derive(Args)]
 pub struct OfOthers {
-    /// Node of other tools' results that name no node
+    /// Name of the node, for other tools' results that do not name it
     #[arg(long, value_name = "NODE", hide = true)]
     pub default_node: Option<String>,
-    /// Metric of other tools' results that is the elapsed time
+    /// Name of the metric that is the elapsed time in other tools' results
     #[arg(long, value_name = "NAME", hide = true)]
     pub metric: Option<String>,
-    /// Meaning of the paths of other tools' results: {session}/{node}/hpl-{run}.out
+    /// Pattern of the paths of other tools' results, such as {session}/{node}/hpl-{run}.out
     #[arg(long, value_name = "PATTERN", hide = true)]
     pub path_pattern: Option<PathPattern>,
 }
@@ -239,7 +236,7 @@ pub enum ReportFormat {
     Openmetrics,
     /// Nodes to avoid, for Slurm's --exclude
     Exclude,
-    /// The same, one per line
+    /// Nodes to avoid, one per line
     Nodefile,
 }
 
@@ -294,11 +291,11 @@ impl From<ByPlace> for Level {
 pub enum FailOn {
     /// A node is slower than its class, or than it was
     Slow,
-    /// The same, or a node may be slow
+    /// A node is slow, or may be slow
     Suspect,
     /// The facts of a node differ from those of its peers
     Odd,
-    /// A class became slower; or nodes did, after maintenance or another kernel, memory, ...
+    /// A class became slower, or nodes became slower after maintenance or a change of their facts
     Moved,
     /// A node was not measured in the latest session
     Missing,
@@ -317,7 +314,7 @@ pub enum FailOn {
 /// What exit statuses mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ExitStyle {
-    /// docs/exit-status.md
+    /// The exit statuses of docs/exit-status.md
     Plain,
     /// 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN
     Nagios,
@@ -325,13 +322,13 @@ pub enum ExitStyle {
 
 #[derive(Args)]
 pub struct CompareArgs {
-    /// The runs to compare with
+    /// The reference: the runs to compare with
     #[arg(value_name = "A")]
     pub a: String,
-    /// The runs of which the report says how much slower they are
+    /// The runs that pmmpi compares with A
     #[arg(value_name = "B")]
     pub b: String,
-    /// Runs of which A and B are parts (default: PMMPI_OUT)
+    /// The runs that contain A and B (default: PMMPI_OUT)
     #[arg(long = "in", value_name = "PATH")]
     pub of: Vec<PathBuf>,
     /// text, json, csv or md
@@ -346,7 +343,7 @@ pub struct CompareArgs {
     /// Exit with 3 on: different, slower:X%, faster:X%
     #[arg(long, value_name = "WHAT", value_delimiter = ',')]
     pub fail_on: Vec<CompareFailOn>,
-    /// What must be equal: cpu,LABEL,... or none
+    /// Must be equal in A and B: cpu,LABEL,... or none
     #[arg(long, value_name = "KEYS")]
     pub class_by: Option<ClassBy>,
     /// False discovery rate in percent

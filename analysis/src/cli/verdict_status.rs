@@ -43,11 +43,11 @@ pub fn advice(report: &Report, fail_on: &[FailOn], delta_percent: f64) -> Option
         }
         () => {
             let why = match report.accounted.few_runs {
-                0 => "no other node of its class was measured",
+                0 => "each class has only one node",
                 _ => "no node has enough runs (--min-runs)",
             };
             format!(
-                "{why}. To compare with earlier runs of the same node: \
+                "{why}. To compare with earlier runs of the same node, use: \
                  pmmpi compare EARLIER NEW --fail-on slower:{delta_percent}%"
             )
         }

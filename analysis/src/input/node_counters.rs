@@ -92,7 +92,7 @@ fn counts(record: &NodeRecord, mut totals: Vec<Total>, ranks: usize, trust: &Run
     counted
 }
 
-const NOT_ENOUGH: &str = "counted for too small a part of the time, or unusable on this processor";
+const NOT_ENOUGH: &str = "counted only for a small part of the time, or unusable on this processor";
 
 fn put(counted: &mut Counted, inputs: &MetricInputs, suffix: &str, is_good: impl Fn(Quality) -> bool) {
     for (name, input) in inputs.counts() {

@@ -60,7 +60,7 @@ fn is_failed(run: &Run) -> bool {
 /// Why a node has no row, with the reason in words.
 pub fn why_none(run: &Run) -> (NoTime, String) {
     if !is_failed(run) {
-        return (NoTime::Unknown, "the clock of the node was stepped, or shows no time".to_owned());
+        return (NoTime::Unknown, "the node's clock jumped, or shows no elapsed time".to_owned());
     }
     let reason = match run.telling_rank().filter(|(_, _, end)| !end.is_success() || !run.lost.is_empty()) {
         Some(telling) => failure(run, telling),

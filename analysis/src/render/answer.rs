@@ -239,7 +239,7 @@ pub fn meaning(verdict: Verdict) -> Option<&'static str> {
             "stands out from its class, but it is not certain that the node is slower by more than --delta",
         ),
         Verdict::Suspect => Some(
-            "looks slow or unusual, but the measurement is not good enough: too few runs, only some of them slow, noise, or the time of the measurement",
+            "looks slow or unusual, but this is not certain, because there are too few runs, only some runs are slow, times vary too much, or the moment of the measurement may be the reason",
         ),
         Verdict::Fast => Some(
             "faster than its class by more than --delta, and stands out: its results may be wrong, or it has another \

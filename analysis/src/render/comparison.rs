@@ -146,7 +146,7 @@ fn of_class(number: usize, class: &ClassComparison) -> String {
             format!("class {number}: B is {by} {how} than A ({low} .. {high})")
         }
         (Some(_), Some(visible)) => format!(
-            "class {number}: no certain difference (B is {by} {how}); a difference of {} would be found with a \
+            "class {number}: no certain difference (B is {by} {how}); these runs would show a difference of {} with a \
              probability of 95 %",
             unsigned(visible)
         ),

@@ -72,7 +72,8 @@ pub fn meaning(report: &Report, rows: &[SlownessRow]) -> Vec<String> {
         _ => None,
     };
     let longer = rows.iter().any(|row| row.found.only_counts_longer);
-    let longer = longer.then(|| "=time: not more per second; slow runs count for longer".to_owned());
+    let longer =
+        longer.then(|| "=time: the count per second is not higher; slow runs only count longer".to_owned());
     std::iter::once(ratio).chain(times).chain(longer).collect()
 }
 
@@ -81,5 +82,5 @@ fn times(class: &ClassSlowness, rows: &[SlownessRow]) -> Option<String> {
     let all = [("runs", class.slow_runs_take), ("nodes", class.slow_nodes_take)];
     let shown = all.into_iter().filter(|(of, _)| rows.iter().any(|row| row.of == *of));
     let times: Vec<String> = shown.filter_map(|(of, ratio)| Some(format!("{of} x{:.2}", ratio?))).collect();
-    (!times.is_empty()).then(|| format!("RATIO of their times: {}", times.join(", ")))
+    (!times.is_empty()).then(|| format!("RATIO of the times: {}", times.join(", ")))
 }

@@ -61,7 +61,8 @@ pub fn regions(runs: &[RunReport], top: usize) -> Option<Table> {
         rows: regions[..shown].iter().map(row).collect(),
         more: more(hidden, "more regions"),
         notes: vec![
-            "WAITING: part of the ranks' time at the end of the region; RANK: the rank with the longest time"
+            "WAITING: share of their time that the ranks waited at the end of the region; RANK: the rank \
+             with the longest time"
                 .to_owned(),
         ],
     })
@@ -103,8 +104,8 @@ fn of_series(series: &SeriesReport, runs: &[RunReport], top: usize) -> Table {
     notes.retain(|note| known.insert(note.clone()));
     Table {
         before: Some(format!(
-            "metrics of the series of the last run, {} with different groups of events; each is that of the median of \
-             the runs that counted it",
+            "metrics of the series of the last run, {} with different groups of events; each value comes from the \
+             median run among those that counted the metric",
             count(series.runs, "run")
         )),
         columns: vec![left("Metric"), right("Value"), right("Runs"), left("Quality")],

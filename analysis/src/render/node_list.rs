@@ -26,7 +26,9 @@ pub fn reasons(report: &Report) -> Vec<String> {
     let named: BTreeSet<&str> =
         report.nodes.iter().filter(|node| reason(node).is_some()).map(|node| node.node.as_str()).collect();
     let left_out = named.into_iter().filter(|node| !is_host_name(node));
-    lines.extend(left_out.map(|node| format!("{node} is not one host name: it is not in the list")));
+    lines.extend(
+        left_out.map(|node| format!("{node} is not a single host name, so the list does not contain it")),
+    );
     lines
 }
 
@@ -75,7 +77,7 @@ fn reason(node: &NodeReport) -> Option<String> {
         let history = Some(&node.history).filter(is_of_node)?;
         let since = history.events.since.as_deref().unwrap_or("an earlier session");
         Some(format!(
-            "SLOWED: {} against what it was, since {since} (with a probability of 99 % at least {})",
+            "SLOWED: {} since {since}, compared with earlier sessions (with a probability of 99 % at least {})",
             percent(history.change?, 1),
             percent(history.events.at_least?, 1)
         ))

@@ -63,7 +63,7 @@ fn about_nodes(text: &mut String, report: &Report) {
         ("unmeasured", accounted.unmeasured),
     ];
     let groups = groups.map(|(group, nodes)| (labels(&[("group", Some(group))]), nodes as f64));
-    gauge(text, "pmmpi_nodes_accounted", "What became of each node: each node is in one group.", groups);
+    gauge(text, "pmmpi_nodes_accounted", "Number of nodes in each group. Each node is in one group.", groups);
     let of_each = |value: &dyn Fn(&NodeReport) -> Option<f64>| -> Vec<(String, f64)> {
         current().filter_map(|node| Some((labels(&of_node(node)), value(node)?))).collect()
     };

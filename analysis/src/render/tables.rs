@@ -85,7 +85,7 @@ fn of_classes(report: &Report, top: usize) -> Table {
     Table {
         columns: [right("Class"), left("Nodes that should be equally fast")]
             .into_iter()
-            .chain((!spreads.is_empty()).then(|| left("How its runs spread")))
+            .chain((!spreads.is_empty()).then(|| left("Spread of its runs")))
             .collect(),
         rows,
         more: more(hidden, "more classes"),

@@ -198,7 +198,7 @@ impl RunReport {
 }
 
 /// No process observed the end of the rank.
-const NO_END_SEEN: &str = "pmmpi saw no end: the program may still run";
+const NO_END_SEEN: &str = "pmmpi did not see the end: the program may still be running";
 
 fn lost_rank(run: &Run, lost: &pmmpi::record::LostRank) -> LostRankReport {
     let until = lost.t_ns.get(2).copied().or(lost.ended_ns);

@@ -32,7 +32,7 @@ impl FromStr for HostList {
         for part in parts(list)? {
             names.extend(expanded(part)?);
             if names.len() > MOST_NAMES {
-                return Err(format!("a list of more than {MOST_NAMES} nodes"));
+                return Err(format!("the list has more than {MOST_NAMES} nodes"));
             }
         }
         Ok(Self(names))
@@ -71,11 +71,11 @@ fn expanded(part: &str) -> Result<Vec<String>, String> {
     for range in numbers.split(',') {
         let (first, last) = range.split_once('-').unwrap_or((range, range));
         let number = |text: &str| {
-            text.trim().parse::<u64>().map_err(|_| format!("`{range}` in `{part}` is no range of numbers"))
+            text.trim().parse::<u64>().map_err(|_| format!("`{range}` in `{part}` is not a range of numbers"))
         };
         let (width, first, last) = (first.trim().len(), number(first)?, number(last)?);
         if first > last {
-            return Err(format!("`{range}` in `{part}` runs backwards"));
+            return Err(format!("`{range}` in `{part}` begins with the larger number"));
         }
         let count = (last - first) as usize;
         if count.saturating_add(1).saturating_mul(after.len()).saturating_add(names.len()) > MOST_NAMES {

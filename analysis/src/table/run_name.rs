@@ -12,7 +12,7 @@ impl FromStr for RunName {
 
     fn from_str(text: &str) -> Result<Self, String> {
         match text.is_empty() {
-            true => Err("expected a run id, its beginning, or the short id of a table".to_owned()),
+            true => Err("expected a run id, its beginning, or the short id in a table".to_owned()),
             false => Ok(Self(text.to_owned())),
         }
     }
@@ -66,7 +66,7 @@ impl ChosenRuns {
                     let more = several.len().saturating_sub(LISTED);
                     let more = if more > 0 { format!("\n       and {more} more") } else { String::new() };
                     return Err(format!(
-                        "--run {}: {} runs have such an id. Type more of it:\n       {}{more}",
+                        "--run {}: the ids of {} runs match. Type more of the id:\n       {}{more}",
                         name.0,
                         several.len(),
                         listed.join("\n       ")

@@ -94,31 +94,31 @@ fn of_cause(cause: &Cause) -> String {
         }
         CauseKind::NetFrequency => format!(
             "its threads got {less} fewer cycles per second on the processor; suspect a thermal or power \
-             limit, halted time, or stolen time (only reference cycles can show which of them it is)"
+             limit, halted time, or stolen time (only reference cycles can show which one)"
         ),
         CauseKind::OnCpu => format!(
             "its threads needed {more} more time on the processor; suspect a slower core, stolen time, or \
-             more work (only counters of the processor can tell which)"
+             more work (only counters of the processor can show which one)"
         ),
         CauseKind::OffCpu(unusual) => format!(
-            "its threads spent {less} less of the time on a processor; suspect other programs on the \
-             node, or waiting{}",
+            "its threads spent a smaller share of the time on a processor ({less} less); suspect other \
+             programs on the node, or waiting{}",
             in_parentheses(unusual)
         ),
         CauseKind::Utilisation(unusual) => format!(
-            "its hardware threads worked {less} less of the time; suspect halts, waiting, or other \
-             programs{}",
+            "its hardware threads worked for a smaller share of the time ({less} less); suspect halts, waiting, \
+             or other programs{}",
             in_parentheses(unusual)
         ),
         CauseKind::Stolen => {
             format!(
-                "its hardware threads worked {less} less of the time, because the hypervisor gave the time to other \
-                 virtual machines"
+                "its hardware threads worked for a smaller share of the time ({less} less), because the hypervisor gave \
+                 the time to other virtual machines"
             )
         }
         CauseKind::Halted { or_in_kernel } => format!(
-            "its hardware threads worked {less} less of the time in which the kernel scheduled the program \
-             on them; suspect {}",
+            "while the kernel scheduled the program, its hardware threads worked for a smaller share of the time \
+             ({less} less); suspect {}",
             match or_in_kernel {
                 true => "work in the kernel (not counted), halts by the hardware, or a hypervisor",
                 false => "halts by the hardware, or a hypervisor",
@@ -142,8 +142,8 @@ fn of_cause(cause: &Cause) -> String {
             )
         }
         CauseKind::CacheAndMemory { fills, bytes } => format!(
-            "{more} more cycles per instruction; the node's L2 caches read {} more bytes, and the node read from and \
-             wrote to memory {} more bytes",
+            "{more} more cycles per instruction; the node's L2 caches read {} more bytes, and the node read and wrote \
+             {} more bytes of memory",
             percent(*fills),
             percent(*bytes)
         ),
@@ -161,8 +161,8 @@ fn of_cause(cause: &Cause) -> String {
             )
         }
         CauseKind::Memory => format!(
-            "{more} more cycles per instruction, with about the usual number of bytes read from and written to memory, \
-             at a lower bandwidth; if memory is the limit, suspect a DIMM, its channel or the uncore's \
+            "{more} more cycles per instruction; the node read and wrote about as many bytes of memory as usual, but at \
+             a lower bandwidth; if memory is the limit, suspect a DIMM, its channel or the uncore's \
              frequency"
         ),
         CauseKind::Imbalance => {
@@ -180,10 +180,7 @@ fn of_cause(cause: &Cause) -> String {
         CauseKind::Mixed(largest) => {
             let largest: Vec<String> = largest.iter().map(term).collect();
             let largest = largest.join(", ");
-            format!(
-                "no term both makes up half of the slowdown and is unusual; the largest terms: \
-                 {largest}"
-            )
+            format!("no unusual term makes up half of the slowdown; the largest terms: {largest}")
         }
     }
 }
@@ -194,12 +191,12 @@ pub(super) fn of_no_cause(none: &NoCause, among: Among) -> Cow<'static, str> {
     let text = match none {
         NoCause::Alone => "no other node of the class was measured",
         NoCause::OnlySuspects => {
-            "most nodes of the session are suspects of earlier sessions, so their counts are no reference"
+            "most nodes of the session are suspects of earlier sessions, so their counts are not a valid reference"
         }
         NoCause::NotSlow => "the verdict is OK",
         NoCause::NothingCounted => "the run has no counts",
         NoCause::Missing { name, reason } => return format!("{name}: {reason}").into(),
-        NoCause::NoTerms => "the run counted neither instructions and cycles nor a task clock",
+        NoCause::NoTerms => "the run has no counts of instructions and cycles, and no task clock",
         NoCause::NoReference if is_of_runs => "fewer than half of the node's runs have the same counters",
         NoCause::NoReference => {
             "fewer than half of the nodes of the class have the same counters, or the node's time is not \

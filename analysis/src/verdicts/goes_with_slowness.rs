@@ -206,11 +206,11 @@ fn reason(why: NoAssociation, key: &str) -> Cow<'static, str> {
     match (why, key) {
         (NoAssociation::Unknown, _) => "no run has this value".into(),
         (NoAssociation::Few, "within") => {
-            format!("too few runs: {FEWEST} more than one per node and session are needed").into()
+            format!("too few runs: the test needs one run per node and session, and {FEWEST} more").into()
         }
         (NoAssociation::Few, _) => format!("fewer than {} nodes have this value", FEWEST + 1).into(),
         (NoAssociation::Constant, "within") => {
-            "the value, or the time, is the same in all runs of a node".into()
+            "the value, or the time, is the same in all runs of each node".into()
         }
         (NoAssociation::Constant, _) => "the value is the same on all nodes".into(),
     }

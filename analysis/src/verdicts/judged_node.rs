@@ -18,8 +18,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// Why something about single runs is not known.
-pub(super) const ONLY_MEDIAN: &str =
-    "only the median of the node's runs is known: the runs themselves were not read";
+pub(super) const ONLY_MEDIAN: &str = "the report read only the median of the node's runs, not the runs";
 
 /// Why a session has no name.
 pub(super) const NO_SESSION: &str = "the run has no label `session`";

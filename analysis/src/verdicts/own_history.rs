@@ -195,11 +195,10 @@ fn without(history: &History, maintenance: Option<MaintenanceReport>) -> OwnHist
             count(sessions, "session")
         )
         .into(),
-        _ => format!(
-            "the node has {} of the 2 that a comparison with its own history needs",
-            count(sessions, "session")
-        )
-        .into(),
+        _ => {
+            format!("the node has {}; a comparison with its own history needs 2", count(sessions, "session"))
+                .into()
+        }
     };
     OwnHistory {
         score: None,

@@ -231,7 +231,7 @@ impl Output {
         match std::mem::take(&mut self.state) {
             State::Idle | State::Failed => {}
             State::Announced(line) => {
-                self.reject(line, format!("this heading has no result up to line {number}"))
+                self.reject(line, format!("this heading has no result before line {number}"))
             }
             State::Checked(solved) => self.solved.push(solved),
             State::Unchecked(solved) if self.threshold.is_none_or(|threshold| threshold <= 0.0) => {
@@ -269,7 +269,7 @@ impl Output {
             State::Announced(line) => {
                 self.reject(
                     line,
-                    format!("no result stands between this line and the residual in line {number}"),
+                    format!("there is no result between this line and the residual in line {number}"),
                 );
                 State::Failed
             }

@@ -61,25 +61,27 @@ pub fn small_sessions(report: &Report) -> Vec<String> {
             let number = numbers.get(class.class.as_str()).copied().unwrap_or_default();
             let by = match class.judged_by_latest_session {
                 0 if unjudged.contains(class.class.as_str()) => {
-                    "too few for a comparison: earlier sessions judge the others".to_owned()
+                    ", too few for a comparison: earlier sessions judge the others".to_owned()
                 }
-                0 => "too few for a comparison: earlier sessions judge all nodes".to_owned(),
+                0 => ", too few for a comparison: earlier sessions judge all nodes".to_owned(),
                 judged if judged < latest => {
-                    format!("of which it judges {judged}; earlier sessions judge the others")
+                    format!(" and judges {judged} of them; earlier sessions judge the others")
                 }
-                _ => "which it judges; earlier sessions judge the others".to_owned(),
+                _ => " and judges them; earlier sessions judge the others".to_owned(),
             };
             let again = in_seconds(&class.measured_again).unwrap_or_default();
-            format!("the latest session has {latest} of the {all} nodes of class {number}, {by}{again}")
+            format!("the latest session has {latest} of the {all} nodes of class {number}{by}{again}")
         })
     };
     report.classes.iter().filter_map(of).take(NAMED).collect()
 }
 
-/// What the seconds show where the latest session is not compared with earlier ones, for example "; HISTORY ends before it:
-/// in seconds, n003 is 8.1 % slower in s5 than in s4".
+/// What the seconds show where the latest session is not compared with earlier ones, for example "; HISTORY ends before
+/// the latest session: in seconds, n003 is 8.1 % slower in s5 than in s4".
 fn in_seconds(nodes: &[MeasuredAgain]) -> Option<String> {
-    let session = |name: &Option<String>| name.as_deref().map_or_else(|| "it".to_owned(), shortened);
+    let session = |name: &Option<String>| {
+        name.as_deref().map_or_else(|| "the session without a name".to_owned(), shortened)
+    };
     let of = |node: &MeasuredAgain| {
         let how = if node.change < 0.0 { "faster" } else { "slower" };
         let (now, before) = (session(&node.session), session(&node.session_before));
@@ -87,7 +89,8 @@ fn in_seconds(nodes: &[MeasuredAgain]) -> Option<String> {
         format!("{} is {by} {how} in {now} than in {before}", shortened(&node.node))
     };
     let named: Vec<String> = nodes.iter().map(of).collect();
-    (!nodes.is_empty()).then(|| format!("; HISTORY ends before it: in seconds, {}", named.join(", ")))
+    (!nodes.is_empty())
+        .then(|| format!("; HISTORY ends before the latest session: in seconds, {}", named.join(", ")))
 }
 
 /// How many runs of pmmpi failed, and where. Nothing if none did.
@@ -117,11 +120,11 @@ pub fn wrong(report: &Report) -> Vec<String> {
             (false, Some(session)) => format!(" in the earlier session {}", shortened(session)),
             (false, None) => " in an earlier session".to_owned(),
         };
-        let first = if wrong.results == 1 { "" } else { "the first: " };
+        let first = if wrong.results == 1 { ":" } else { "; the first:" };
         let slow = slow.get(wrong.node.as_str()).filter(|_| wrong.is_latest);
         let slow = slow.map(|by| format!("; it is also {} slower than its class", percent(*by)));
         format!(
-            "{} computed {results}{when}: {first}{}{}",
+            "{} computed {results}{when}{first} {}{}",
             shortened(&wrong.node),
             shortened(&wrong.first),
             slow.unwrap_or_default()

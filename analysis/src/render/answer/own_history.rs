@@ -14,7 +14,8 @@ use std::cell::LazyCell;
 /// A smaller change is no matter for a sentence.
 pub(super) const NOTABLE: f64 = 0.01;
 
-const HIDDEN_CLASS: &str = "; --node hides the rest of its class, so the work may have changed instead";
+const HIDDEN_CLASS: &str =
+    "; --node hides the rest of its class, so the report cannot tell whether the node or the work changed";
 const NODE_OR_WORK: &str = "; its class has too few nodes to tell whether the node or the work changed";
 const NODE_OR_WORK_OF_SOME: &str =
     "; some classes have too few nodes to tell whether the nodes or the work changed";
@@ -148,7 +149,7 @@ fn bad_sessions(report: &Report) -> Option<String> {
 }
 
 /// Nodes that became slower over many sessions, so slowly that no change of the node is certain; for example "1 node drifts:
-/// n012 became 2.1 % slower since s21".
+/// n012 has become 2.1 % slower since s21".
 pub fn drift(report: &Report) -> Option<String> {
     let known: HashSet<(&str, &str)> = current(report)
         .filter(|node| node.history.verdict == Some(OwnVerdict::Slowed))
@@ -158,7 +159,7 @@ pub fn drift(report: &Report) -> Option<String> {
     let nodes: Vec<&DriftReport> = report.drift.iter().filter(is_new).collect();
     let of = |drift: &&DriftReport| {
         let since = or_unnamed(drift.since.as_deref());
-        format!("{} became {} slower since {since}", shortened(&drift.node), percent(drift.change))
+        format!("{} has become {} slower since {since}", shortened(&drift.node), percent(drift.change))
     };
     let named: Vec<String> = nodes.iter().take(NAMED).map(of).collect();
     let more = if nodes.len() > NAMED { ", ..." } else { "" };

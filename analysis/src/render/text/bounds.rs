@@ -50,18 +50,18 @@ fn job_bounds(text: &mut String, job: &StampedBounds) {
     line(text, &format!("  longest t2 - t1 of a rank: {longest} s; shortest t3 - t0 of a rank: {outer} s"));
     let rate = elapsed.rho_min_ppm;
     if elapsed.consistent {
-        line(text, &format!("  consistent: clock rates within {rate:.3} ppm explain the stamps"));
+        line(text, &format!("  consistent: clock rate errors of at most {rate:.3} ppm explain the stamps"));
         return;
     }
     let suspects = if job.suspects.is_empty() { "unknown".to_owned() } else { job.suspects.join(", ") };
     let why = match rate < NO_RATE_PPM {
-        true => format!("only clock rates that are off by at least {rate:.3} ppm explain the stamps"),
-        false => "no clock rates explain the stamps".to_owned(),
+        true => format!("only clock rate errors of at least {rate:.3} ppm explain the stamps"),
+        false => "no clock rate errors explain the stamps".to_owned(),
     };
     line(text, &format!("  {why}; suspects: {suspects}"));
     line(
         text,
-        "  a clock jumped, or a barrier let a rank through too early: check the time service of the \
-         suspects",
+        "  a clock jumped, or a barrier let a rank through too early: check the time service of \
+         the suspect nodes",
     );
 }

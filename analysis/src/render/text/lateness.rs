@@ -18,20 +18,21 @@ pub fn table(text: &mut String, runs: &[RunReport], top: usize) {
     if !waited_for.sure {
         return line(
             text,
-            &format!("the stamps do not prove which node came last (last run with several nodes){waiting}"),
+            &format!("the stamps do not prove which node came last (latest run with several nodes){waiting}"),
         );
     }
     // A single line suffices.
     if waited_for.share.is_none_or(|share| share < WORTH_A_WORD) {
         let (least, _) = between(waited_for.lateness_s);
-        let said = format!("{last} came last, by at least {least} s (last run with several nodes){waiting}");
+        let said =
+            format!("{last} came last, by at least {least} s (latest run with several nodes){waiting}");
         return line(text, &said);
     }
     line(
         text,
         &format!(
             "{:<42} {:>5} {:>10} {:>10}  LATER THAN OTHERS BY, s",
-            "WAITED FOR (last run with several nodes)", "RANKS", "WORKED, s", "WAITED, s"
+            "WAITED FOR (latest run with several nodes)", "RANKS", "WORKED, s", "WAITED, s"
         ),
     );
     let (shown, hidden) = shown(run.node_waits_count, top);

@@ -113,7 +113,7 @@ pub fn changed(text: &mut String, nodes: &[NodeReport], names: &NodeNames, top: 
     }
     and_more(text, hidden, "more nodes");
     if nodes[..shown].iter().any(|node| answer::is_relative(node)) {
-        line(text, "BEFORE is as it would be today, because the class changed meanwhile, too");
+        line(text, "BEFORE includes the later change of the class, so BEFORE and NOW are comparable");
     }
 }
 
@@ -160,7 +160,7 @@ pub fn table(text: &mut String, report: &Report, names: &NodeNames, top: usize) 
     }
     and_more(text, hidden, "more rows of nodes");
     if nodes[..shown].iter().any(is_starred) {
-        line(text, "* compared with the class that the odd node would belong to");
+        line(text, "* compared with the class that this node would belong to without its odd facts");
     }
     for node in &nodes[..shown] {
         let is_mixed = node.why.cause.as_deref() == Some("mixed");

@@ -143,8 +143,7 @@ impl Columns {
         let medians = match typed("median_s", &numbers, seconds) {
             Ok(Some(median)) if elapsed.is_none() => {
                 let runs = typed("runs", &numbers, "integer")?.ok_or_else(|| {
-                    let reason =
-                        "has medians (its column median_s), but no column `runs` with the number of runs";
+                    let reason = "it has a column median_s, but no column `runs` with the number of runs";
                     ImportFault::OtherForm(reason.to_owned())
                 })?;
                 Some((median, runs, typed("deviation_s", &numbers, seconds)?))
