@@ -343,6 +343,10 @@ codes! {
         "pmmpi took the names of nodes from the paths of 35 files (hpl/cn017/run3/HPL.out: node run3), but \
          another part of these paths differs, too: cn016, cn017, cn018, ...; if this part is the node, use \
          --path-pattern '{node}/{run}/HPL.out'"
+    UnreadPlaces "unread-places"
+        "pmmpi cannot read a file with the counts of runs by place. The rest of the report does not need this file."
+        "Repair or remove the file. If it belongs to an archive, repeat the export with --places."
+        "archive/_places/month=2026-11/pmmpi-1.parquet is damaged: it has no column event"
     UnreadValues "unread-values"
         "pmmpi did not read some values of another tool's results: text, rates, or times that the user did \
          not request."

@@ -501,7 +501,7 @@ fn suspects_have_a_cause_if_most_nodes_beside_them_were_ok() {
     assert_eq!(most["cause"], "instructions", "{most}");
     let few = cause(4);
     assert!(few["cause"].is_null() && few["terms"].as_object().unwrap().is_empty(), "{few}");
-    assert!(few["null_reasons"]["cause"].as_str().unwrap().contains("no reference"), "{few}");
+    assert!(few["null_reasons"]["cause"].as_str().unwrap().contains("not a valid reference"), "{few}");
 }
 
 #[test]

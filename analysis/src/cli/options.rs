@@ -158,6 +158,9 @@ pub struct ReportArgs {
     /// CSV file of maintenance with the columns node,when: the node's history starts anew at this time
     #[arg(long, value_name = "FILE", hide = true)]
     pub resets: Option<PathBuf>,
+    /// Show metrics and counts of each node, socket, numa, core or rank
+    #[arg(long, value_enum, value_name = "PLACE", hide = true)]
+    pub by: Option<ByPlace>,
     /// Read all counters, and show which of them correlate with slow runs and slow nodes
     #[arg(long, hide = true)]
     pub correlate: bool,
