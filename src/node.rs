@@ -9,9 +9,11 @@ mod facts;
 mod health;
 mod inventory;
 mod kernel_files;
+mod kernel_settings;
 mod key;
 mod links;
 mod topology;
+mod transports;
 
 pub use cores::{Cores, first_of_chips};
 pub use cpu_set::CpuSet;
@@ -22,3 +24,4 @@ pub use inventory::{Inventory, counted};
 pub(crate) use kernel_files::text as kernel_text;
 pub use key::NodeKey;
 pub use topology::{CacheLevel, HwThread, NumaNode, Topology};
+pub use transports::of_process as transports_of_process;

@@ -47,8 +47,16 @@ fn what_differs_is_named_and_nothing_else() {
     let pair = |section: &str, name: &str| (section.to_owned(), name.to_owned());
     let more = measure(&folder, "environment", &[("OMP_NUM_THREADS", "3")], &[]);
     assert_eq!(differences(&base, &more), [pair("environment", "OMP_NUM_THREADS")]);
+    // What the library chose is seen, whoever asked for it.
+    let chosen = ["mpi_components", "transports"].map(|name| pair("node", name));
     let transport = measure(&folder, "transport", &[threads[0], ("OMPI_MCA_btl", "tcp,self")], &[]);
-    assert_eq!(differences(&base, &transport), [pair("environment", "OMPI_MCA_btl")]);
+    let of_variable = [&[pair("environment", "OMPI_MCA_btl")], &chosen[..]].concat();
+    assert_eq!(differences(&base, &transport), of_variable);
+    let home = folder.path().join("home");
+    std::fs::create_dir_all(home.join(".openmpi")).unwrap();
+    std::fs::write(home.join(".openmpi/mca-params.conf"), "btl = tcp,self\n").unwrap();
+    let of_file = measure(&folder, "file", &[threads[0], ("HOME", home.to_str().unwrap())], &[]);
+    assert_eq!(differences(&base, &of_file), chosen);
     let bound = measure(&folder, "binding", &threads, &["taskset", "-c", "0"]);
     let of_binding = ["rank 0", "rank 1", "ranks_are_bound_to"].map(|name| pair("binding", name));
     assert_eq!(differences(&base, &bound), of_binding);

@@ -93,7 +93,9 @@ fn equal_sets_do_not_differ() {
     assert_eq!(of["differs"], json!([]));
     let shown = out(&compare(&[text(&a), text(&b)]));
     assert!(
-        shown.contains("class 1: no certain difference (B is 0.0 % slower); these runs would show a difference of "),
+        shown.contains(
+            "class 1: no certain difference (B is 0.0 % slower); these runs would show a difference of "
+        ),
         "{shown}"
     );
     assert_eq!(compare(&[text(&a), text(&b), "--fail-on", "different,slower:5%"]).status.code(), Some(0));

@@ -1,7 +1,7 @@
 //! Names of facts that equal nodes have in common.
 
 /// Names with their meaning. A program that reads run files may find other names: those of a newer pmmpi.
-pub const FACTS: [(&str, &str); 16] = [
+pub const FACTS: [(&str, &str); 24] = [
     ("hardware_threads", "hardware threads that are online"),
     ("numa_nodes", "NUMA nodes that are online"),
     ("smt", "simultaneous multithreading: on, off, ..."),
@@ -12,6 +12,20 @@ pub const FACTS: [(&str, &str); 16] = [
     ("edac_dimms", "memory modules with their size and type, as memory controllers show them (EDAC)"),
     ("transparent_hugepage", "transparent huge pages: always, madvise or never"),
     ("hugepages", "reserved huge pages of the default size"),
+    ("other_hugepages", "reserved huge pages of other sizes; none: there are none"),
+    ("numa_balancing", "the kernel moves pages between NUMA nodes: on, off, memory tiering"),
+    ("turbo", "processors may run faster than their nominal frequency: on, off"),
+    (
+        "other_governors",
+        "governors that differ from that of the first hardware thread; none: all are equal",
+    ),
+    (
+        "other_frequency_limits",
+        "frequency limits that differ from those of the first hardware thread; none: all are equal",
+    ),
+    ("kernel_options", "command line of the kernel without boot device, names and addresses"),
+    ("transports", "kernel interfaces through which the node's first MPI process communicates"),
+    ("mpi_components", "transport components that the MPI library of this process has loaded"),
     ("clocksource", "the clock that the kernel takes its time from"),
     ("infiniband", "InfiniBand and RoCE ports with their rate; down: not active"),
     ("ethernet", "Ethernet ports that are up, with their rate"),

@@ -1,5 +1,5 @@
 //! The parts of a node that show whether hardware is missing or works below its rating: memory modules, links, power
-//! limits, GPUs.
+//! limits, GPUs. And the settings of the kernel.
 //!
 //! A value has no names of devices, serial numbers or addresses, so that equal nodes have equal values.
 
@@ -50,6 +50,9 @@ impl Inventory {
         };
         set("pcie_adapters", links(&adapters, true));
         set("pcie_gpus", links(&gpus, false));
+        for (name, value) in super::kernel_settings::read(root) {
+            set(name, value);
+        }
         inventory
     }
 

@@ -34,6 +34,7 @@ pub struct LiveRecord {
     pub(crate) layout: AtomicU64,
     phase: AtomicU32,
     node_is_ready: AtomicU32,
+    /// 0, or the number of the process that asks.
     health_is_asked_for: AtomicU32,
     health_is_ready: AtomicU32,
     /// Rank in MPI_COMM_WORLD and its size.
@@ -319,13 +320,15 @@ impl LiveRecord {
     /// Asks the launcher to read the node's health counts again, because the work is over. Waits until it has stored
     /// them; false after `timeout`.
     pub fn ask_for_health(&self, timeout: Duration) -> bool {
-        raise(&self.health_is_asked_for);
+        raise_to(&self.health_is_asked_for, std::process::id());
         wait_for(&self.health_is_ready, timeout)
     }
 
-    /// Waits until the agent asks for the health counts.
-    pub fn wait_for_health_request(&self) {
+    /// Waits until the agent asks for the health counts. Gives the number of the agent's process. In a container,
+    /// this number may be that of another process outside.
+    pub fn wait_for_health_request(&self) -> u32 {
         while !wait_for(&self.health_is_asked_for, Duration::from_secs(1 << 30)) {}
+        self.health_is_asked_for.load(Relaxed)
     }
 
     /// Announces that the launcher has stored the health counts, or cannot.
@@ -336,7 +339,12 @@ impl LiveRecord {
 
 /// Sets a word that another process may wait for.
 fn raise(word: &AtomicU32) {
-    word.store(1, Ordering::Release);
+    raise_to(word, 1);
+}
+
+/// The same with a value that is not 0.
+fn raise_to(word: &AtomicU32, value: u32) {
+    word.store(value, Ordering::Release);
     // SAFETY: FUTEX_WAKE only takes the address of a live word.
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
 }

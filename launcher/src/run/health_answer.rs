@@ -2,9 +2,12 @@
 //! at once. A thread of this process waits for that question: the program's own process reads nothing.
 
 use crate::tool_files;
+use pmmpi::node::{Inventory, transports_of_process};
 use pmmpi::record::wire;
 use pmmpi::session::shared_memory::{Blob, SharedMemory};
 use pmmpi_workload::health_watch::{HealthWatch, PATIENCE_IN_FINALIZE, in_thread};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::sync::Arc;
 
 /// Reads the node, and starts the thread. Call it before any counter is opened, because a counter would follow the thread.
@@ -12,15 +15,23 @@ pub fn begin(shared: Arc<SharedMemory>) -> Arc<HealthWatch> {
     let watch = Arc::new(HealthWatch::begin(tool_files::gpus().as_deref()));
     let (before, live) = (watch.clone(), shared.live());
     let answer = move || {
-        live.wait_for_health_request();
+        let process = live.wait_for_health_request();
         // Without an answer, the run has no such counts.
         let host = shared.take(Blob::Node).unwrap_or_default();
-        let _ = wire::encode(&before.end(&host, PATIENCE_IN_FINALIZE))
-            .map(|watched| shared.put(Blob::Health, &watched));
+        let mut watched = before.end(&host, PATIENCE_IN_FINALIZE);
+        watched.inventory.join(transports(&shared, process));
+        let _ = wire::encode(&watched).map(|watched| shared.put(Blob::Health, &watched));
         live.announce_health();
     };
     if !in_thread(answer) {
         live.announce_health(); // there is no second reading
     }
     watch
+}
+
+/// How the process communicates: its MPI library has opened its connections, and has not closed them.
+fn transports(shared: &SharedMemory, process: u32) -> Inventory {
+    let memory = shared.file().metadata();
+    let identity = memory.map(|memory| (memory.dev(), memory.ino()));
+    identity.map_or_else(|_| Inventory::default(), |of| transports_of_process(Path::new("/"), process, of))
 }
