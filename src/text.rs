@@ -4,9 +4,13 @@ mod fold;
 
 pub use fold::folded;
 
-/// "1 rank", "2 ranks".
+/// "1 rank", "2 ranks", "2 classes".
 pub fn count(number: usize, noun: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
+    let plural = match number {
+        1 => "",
+        _ if noun.ends_with('s') || noun.ends_with("ch") => "es",
+        _ => "s",
+    };
     format!("{number} {noun}{plural}")
 }
 
@@ -87,5 +91,6 @@ mod tests {
     #[test]
     fn one_is_not_many() {
         assert_eq!((count(1, "rank"), count(2, "rank")), ("1 rank".into(), "2 ranks".into()));
+        assert_eq!((count(1, "launch"), count(2, "class")), ("1 launch".into(), "2 classes".into()));
     }
 }

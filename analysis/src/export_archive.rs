@@ -7,6 +7,7 @@ pub mod places;
 use crate::input::importers::{Decoding, Results};
 use crate::table::{RunTable, UNDATED, WithoutTime};
 use pmmpi::record::{civil_from_days, temporary};
+use pmmpi::text::count;
 use polars::prelude::{DataFrame, PolarsError, PolarsResult, Schema};
 use polars_io::parquet::write::{
     BatchedWriter, KeyValueMetadata, ParquetCompression, ParquetWriter, StatisticsOptions,
@@ -51,7 +52,7 @@ pub fn export(
         let file =
             create(&folder).and_then(|()| write(table, &rows, &folder)).map_err(|e| match exported.rows {
                 0 => e,
-                rows => io::Error::new(e.kind(), format!("{e}; {rows} rows were already added")),
+                rows => io::Error::new(e.kind(), format!("{e}; pmmpi had added {}", count(rows, "row"))),
             })?;
         exported.files.push(file);
         exported.rows += rows.len();

@@ -514,7 +514,8 @@ fn bounds(options: &BoundsArgs) -> Result<u8, Failure> {
     }
     let more = stamped.rejected_rows - stamped.rejected.len() as u64;
     if more > 0 && options.format == BoundsFormat::Json {
-        say(&format!("{more} more rows of {name} were left out"));
+        let were = if more == 1 { "was" } else { "were" };
+        say(&format!("{} of {name} {were} left out", count(more as usize, "more row")));
     }
     Ok(if stamped.rejected_rows > 0 { PARTIAL } else { 0 })
 }

@@ -26,7 +26,7 @@ mod tabular;
 pub mod text;
 mod where_slow;
 
-use pmmpi::text::printable;
+use pmmpi::text::{count, printable};
 
 /// Replaces line ends, control characters and characters that change the direction of text by `?`.
 pub fn one_line(text: &str) -> String {
@@ -39,7 +39,7 @@ fn shown(all: usize, top: usize) -> (usize, usize) {
     (shown, all - shown)
 }
 
-/// The remark about rows that are not shown.
-fn more(hidden: usize, what: &str) -> Option<String> {
-    (hidden > 0).then(|| format!("... and {hidden} {what} (--top 0 shows all)"))
+/// The remark about rows that are not shown; `noun` is what one row is: "more node".
+fn more(hidden: usize, noun: &str) -> Option<String> {
+    (hidden > 0).then(|| format!("... and {} (--top 0 shows all)", count(hidden, noun)))
 }

@@ -337,7 +337,7 @@ fn top_is_for_people() {
         assert!(all > 0 && if matches!(format, "md" | "html") { few == 0 } else { few == all }, "{format}");
     }
     let few = said(&folder, "md", &["--top", "3"]);
-    assert!(few.contains("... and 21 more rows of nodes (--top 0 shows all)"), "{few}");
+    assert!(few.contains("... and 21 more rows (--top 0 shows all)"), "{few}");
     assert!(few.contains("... and 117 earlier runs (--top 0 shows all)"), "{few}");
 }
 

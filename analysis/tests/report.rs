@@ -387,8 +387,7 @@ fn the_first_screen_answers() {
         "{text}"
     );
     assert!(
-        text.contains("... and 20 earlier runs (--top 0 shows all)")
-            && text.contains("... and 30 more rows of nodes")
+        text.contains("... and 20 earlier runs (--top 0 shows all)") && text.contains("... and 30 more rows")
     );
     let all = out(&report(&["report", "--top", "0", folder.path().to_str().unwrap()]));
     assert_eq!(all.lines().filter(|line| line.starts_with("node")).count(), 40);

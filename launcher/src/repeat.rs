@@ -6,6 +6,7 @@ use crate::cli::launches::{Launch, Launches};
 use crate::program;
 use pmmpi::clock;
 use pmmpi::record::End;
+use pmmpi::text::count;
 use pmmpi_workload::Failure;
 use pmmpi_workload::console::{say, time_left};
 use pmmpi_workload::plan::OnFailure;
@@ -73,7 +74,8 @@ pub fn run(launches: &Launches) -> Result<End, Failure> {
     if !launches.quiet {
         let all = series.runs(launches.runs).saturating_mul(series.sets as u32);
         let kept: u32 = kept_of.iter().sum();
-        say(format_args!("{kept} of {all} launches succeeded, series {}", series.id));
+        let all = count(all as usize, "launch");
+        say(format_args!("{kept} of {all} succeeded, series {}", series.id));
         for (set, (summary, files)) in summaries.iter_mut().zip(&files).enumerate() {
             summarise(summary, files.as_ref(), &series.of_set(set), series.letter(set));
         }

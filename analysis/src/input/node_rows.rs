@@ -3,6 +3,7 @@
 use crate::table::NoTime;
 use crate::table::node_class::{self, Class, ClassBy};
 use pmmpi::record::{End, Run};
+use pmmpi::text::count;
 use pmmpi::{NodeId, RankId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -64,7 +65,9 @@ pub fn why_none(run: &Run) -> (NoTime, String) {
     }
     let reason = match run.telling_rank().filter(|(_, _, end)| !end.is_success() || !run.lost.is_empty()) {
         Some(telling) => failure(run, telling),
-        None => format!("{} of {} ranks reached the end barrier", run.ranks.len(), run.size),
+        None => {
+            format!("{} of {} reached the end barrier", run.ranks.len(), count(run.size as usize, "rank"))
+        }
     };
     (NoTime::Failed, reason)
 }

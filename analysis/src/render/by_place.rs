@@ -81,11 +81,10 @@ pub fn table(report: &Report, top: usize) -> Option<Table> {
     if parts.iter().any(|part| places.iter().any(|place| place.place.get(part) == Some(&None))) {
         notes.push("any: pmmpi does not know which, for example because the ranks are not bound".to_owned());
     }
-    let what = format!("more rows by {}", by_place.by);
     Some(Table {
         columns,
         rows,
-        more: more(hidden, &what),
+        more: more(hidden, "more row"),
         notes,
         before: Some(format!("by {}", by_place.by)),
     })

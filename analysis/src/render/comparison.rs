@@ -227,7 +227,7 @@ fn classes(classes: &[ClassComparison], top: usize) -> Table {
             left("Different"),
         ],
         rows: classes[..shown].iter().zip(1..).map(row).collect(),
-        more: more(hidden, "more classes"),
+        more: more(hidden, "more class"),
         ..Table::default()
     }
 }
@@ -260,7 +260,7 @@ fn of_nodes(nodes: &[NodeComparison], numbers: &BTreeMap<&str, usize>, top: usiz
             left("Different"),
         ],
         rows: nodes[..shown].iter().map(row).collect(),
-        more: more(hidden, "more nodes"),
+        more: more(hidden, "more node"),
         ..Table::default()
     }
 }
@@ -291,7 +291,7 @@ fn metrics(metrics: &[MetricComparison], numbers: &BTreeMap<&str, usize>, top: u
             left("Different"),
         ],
         rows: metrics[..shown].iter().map(row).collect(),
-        more: more(hidden, "more regions and metrics"),
+        more: more(hidden, "more row"),
         ..Table::default()
     }
 }

@@ -59,7 +59,7 @@ pub fn regions(runs: &[RunReport], top: usize) -> Option<Table> {
             right("Rank"),
         ],
         rows: regions[..shown].iter().map(row).collect(),
-        more: more(hidden, "more regions"),
+        more: more(hidden, "more region"),
         notes: vec![
             "WAITING: share of their time that the ranks waited at the end of the region; RANK: the rank \
              with the longest time"
@@ -85,7 +85,7 @@ pub fn metrics(runs: &[RunReport], series: &[SeriesReport], top: usize) -> Optio
         before: Some(whose("metrics", run, id, runs)),
         columns: vec![left("Metric"), right("Value"), left("Quality")],
         rows: measured[..shown].iter().map(row).collect(),
-        more: more(hidden, "more metrics"),
+        more: more(hidden, "more metric"),
         notes: missing(run),
     })
 }
@@ -110,7 +110,7 @@ fn of_series(series: &SeriesReport, runs: &[RunReport], top: usize) -> Table {
         )),
         columns: vec![left("Metric"), right("Value"), right("Runs"), left("Quality")],
         rows: measured[..shown].iter().map(row).collect(),
-        more: more(hidden, "more metrics"),
+        more: more(hidden, "more metric"),
         notes,
     }
 }

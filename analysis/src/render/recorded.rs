@@ -2,6 +2,7 @@
 
 use super::one_line;
 use crate::recorded::{Differences, Recorded};
+use pmmpi::text::count;
 
 /// Values of a section that are shown: a job may have a million ranks.
 const LISTED: usize = 100;
@@ -40,7 +41,7 @@ pub fn diff(found: &Differences) -> String {
     }
     let hidden = found.differences.len().saturating_sub(LISTED);
     if hidden > 0 {
-        text += &format!("... and {hidden} more differences (--format json has all)\n");
+        text += &format!("... and {} (--format json has all)\n", count(hidden, "more difference"));
     }
     text
 }

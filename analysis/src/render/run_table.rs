@@ -43,7 +43,7 @@ pub fn of(runs: &[RunReport], top: usize, width: Option<usize>) -> Table {
         before: common.sentence(runs.len()),
         columns,
         rows,
-        more: more(hidden, "earlier runs"),
+        more: more(hidden, "earlier run"),
         ..Table::default()
     }
 }

@@ -69,7 +69,7 @@ fn nodes(nodes: &[NodeReport], top: usize) -> Table {
     };
     let rows = nodes[..shown].iter().map(row).collect();
     let notes = where_slow::of_nodes(nodes);
-    Table { columns, rows, more: more(hidden, "more rows of nodes"), notes, ..Table::default() }
+    Table { columns, rows, more: more(hidden, "more row"), notes, ..Table::default() }
 }
 
 fn of_classes(report: &Report, top: usize) -> Table {
@@ -88,7 +88,7 @@ fn of_classes(report: &Report, top: usize) -> Table {
             .chain((!spreads.is_empty()).then(|| left("Spread of its runs")))
             .collect(),
         rows,
-        more: more(hidden, "more classes"),
+        more: more(hidden, "more class"),
         ..Table::default()
     }
 }
@@ -118,7 +118,7 @@ fn slow_runs(runs: &[SlowRunReport], top: usize) -> Table {
             left("Session"),
         ],
         rows,
-        more: more(hidden, "more slow runs"),
+        more: more(hidden, "more slow run"),
         notes: where_slow::of_runs(runs),
         ..Table::default()
     }
@@ -151,7 +151,7 @@ fn go_with_slowness(report: &Report, top: usize) -> Table {
     };
     let rows = found[..shown].iter().map(row).collect();
     let notes = goes_with_slowness::meaning(report, &found).into_iter().collect();
-    let more = more(hidden, "more that go with slowness");
+    let more = more(hidden, "more row");
     Table { columns, rows, more, notes, ..Table::default() }
 }
 
@@ -163,7 +163,7 @@ fn odd(nodes: &[NodeReport], top: usize) -> Table {
     Table {
         columns: vec![left("Odd"), left("Fact"), left("Value"), left("Peers have")],
         rows: rows[..shown].iter().map(row).collect(),
-        more: more(hidden, "more facts"),
+        more: more(hidden, "more fact"),
         ..Table::default()
     }
 }
@@ -197,7 +197,7 @@ fn changed(nodes: &[NodeReport], top: usize) -> Table {
             left("Since"),
         ],
         rows,
-        more: more(hidden, "more nodes"),
+        more: more(hidden, "more node"),
         ..Table::default()
     }
 }
@@ -212,7 +212,7 @@ fn drift(drifts: &[DriftReport], top: usize) -> Table {
     Table {
         columns: vec![left("Grew slower"), right("By"), right("Score"), left("Since")],
         rows,
-        more: more(hidden, "more nodes"),
+        more: more(hidden, "more node"),
         ..Table::default()
     }
 }

@@ -86,8 +86,8 @@ fn line(text: &mut String, content: &str) {
     text.push('\n');
 }
 
-fn and_more(text: &mut String, hidden: usize, what: &str) {
-    if let Some(more) = more(hidden, what) {
+fn and_more(text: &mut String, hidden: usize, noun: &str) {
+    if let Some(more) = more(hidden, noun) {
         line(text, &more);
     }
 }

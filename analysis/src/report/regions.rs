@@ -5,6 +5,7 @@ use crate::warning_codes::{Warning, WarningCode};
 use pmmpi::RankId;
 use pmmpi::record::Run;
 use pmmpi::regions::{MOST, RegionBounds};
+use pmmpi::text::count;
 use pmmpi_events::validation::RunTrust;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -111,12 +112,15 @@ impl RegionReport {
 pub fn warnings(run: &Run) -> Vec<Warning> {
     let mut warnings = Vec::new();
     if run.regions.unrecorded > 0 {
+        let entries = match run.regions.unrecorded {
+            1 => "1 entry of a region".to_owned(),
+            many => format!("{many} entries of regions"),
+        };
         warnings.push(Warning::new(
             WarningCode::RegionsLeftOut,
             format!(
-                "pmmpi did not count {} entries of regions: it counts only the first {MOST} region names, and only 64 \
-                 levels of nesting",
-                run.regions.unrecorded
+                "pmmpi did not count {entries}: it counts only the first {MOST} region names, and only 64 \
+                 levels of nesting"
             ),
         ));
     }
@@ -124,10 +128,10 @@ pub fn warnings(run: &Run) -> Vec<Warning> {
         warnings.push(Warning::new(
             WarningCode::Paused,
             format!(
-                "MPI_Pcontrol(0) paused the regions on {} of {} ranks; the longest pause was on rank \
+                "MPI_Pcontrol(0) paused the regions on {} of {}; the longest pause was on rank \
                  {rank}: {:.6} s",
                 run.regions.paused.len(),
-                run.size,
+                count(run.size as usize, "rank"),
                 *ns as f64 / 1e9
             ),
         ));

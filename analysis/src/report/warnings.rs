@@ -64,10 +64,10 @@ pub fn about(run: &Run, trust: &RunTrust, lateness: &Lateness) -> Vec<Warning> {
         warn(
             WarningCode::IncompleteRun,
             format!(
-                "{} of {} ranks reached the end barrier, {} began but did not reach the barrier, \
+                "{} of {} reached the end barrier, {} began but did not reach the barrier, \
                  {unknown} left no data",
                 run.ranks.len(),
-                run.size,
+                count(run.size as usize, "rank"),
                 run.lost.len()
             ),
         );

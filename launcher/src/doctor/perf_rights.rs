@@ -6,6 +6,7 @@ use super::processor::core_pmus;
 use pmmpi::counters::default;
 use pmmpi::counters::descriptor_room::to_inherit;
 use pmmpi::counters::reading::Gap;
+use pmmpi::text::count;
 
 pub const PARANOID: &str = "kernel.perf_event_paranoid";
 
@@ -194,7 +195,9 @@ pub fn descriptors(machine: &dyn Machine) -> Check {
             "mount -t proc proc /proc",
         );
     };
-    let of = format!("{needed} needed for {online} hardware threads x {events} events");
+    let [threads, of_each] =
+        [(online, "hardware thread"), (events, "event")].map(|(number, noun)| count(number as usize, noun));
+    let of = format!("{needed} needed for {threads} x {of_each}");
     let shown = |value: u64| if value == u64::MAX { "unlimited".to_owned() } else { value.to_string() };
     // pmmpi raises its soft limit to the hard limit while it opens counters. A program inherits one descriptor per
     // group.

@@ -4,7 +4,7 @@ use crate::plan::RoundsPlan;
 use crate::series_summary::SeriesSummary;
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use pmmpi::record::Run;
-use pmmpi::text::printable;
+use pmmpi::text::{count, printable};
 use pmmpi_events::summary_line::Summary;
 use std::fmt::Display;
 use std::io::{IsTerminal, Write};
@@ -92,7 +92,8 @@ impl Console {
     /// Prints that the rounds end early, after `kept` measured rounds.
     pub fn stopped(&self, signal: i32, kept: u32) {
         if !self.quiet {
-            self.say(format_args!("stopped by signal {signal} after {kept} of {} runs", self.runs));
+            let all = count(self.runs as usize, "run");
+            self.say(format_args!("stopped by signal {signal} after {kept} of {all}"));
         }
     }
 

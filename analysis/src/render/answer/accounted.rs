@@ -132,7 +132,11 @@ pub fn wrong(report: &Report) -> Vec<String> {
     };
     let mut all: Vec<String> = report.wrong.iter().take(NAMED).map(of).collect();
     let more = report.wrong.len().saturating_sub(NAMED);
-    all.extend((more > 0).then(|| format!("there are {more} more nodes or sessions with wrong results")));
+    match more {
+        0 => {}
+        1 => all.push("there is 1 more node or session with wrong results".to_owned()),
+        _ => all.push(format!("there are {more} more nodes or sessions with wrong results")),
+    }
     all
 }
 

@@ -30,6 +30,6 @@ pub fn table(text: &mut String, report: &Report, top: usize) {
             &format!("{:<28} {:<5} {rho:>5} {interval:<14} {p:>8} {ratio:<12}{class}", row.name, row.of),
         );
     }
-    and_more(text, hidden, "more that go with slowness");
+    and_more(text, hidden, "more row");
     meaning(report, &rows).iter().for_each(|remark| line(text, remark));
 }

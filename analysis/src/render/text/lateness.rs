@@ -39,7 +39,7 @@ pub fn table(text: &mut String, runs: &[RunReport], top: usize) {
     for node in run.node_waits.iter().take(shown) {
         row(text, node);
     }
-    and_more(text, hidden, "more nodes");
+    and_more(text, hidden, "more node");
     line(text, &format!("{last} came last, and rank {rank} was the last rank of this node{waiting}"));
 }
 

@@ -47,7 +47,7 @@ pub fn slow_runs(text: &mut String, runs: &[SlowRunReport], names: &NodeNames, t
         let row = format!("{:<42} {node:<width$} {slower:>8} {p:>8}{cause}{session}", run.run_id);
         line(text, row.trim_end());
     }
-    and_more(text, hidden, "more slow runs");
+    and_more(text, hidden, "more slow run");
     where_slow::of_runs(runs).iter().for_each(|sentence| line(text, sentence));
 }
 
@@ -65,7 +65,7 @@ pub fn drift(text: &mut String, drifts: &[DriftReport], names: &NodeNames, top: 
         let (node, change) = (names.shown(&drift.node), percent(drift.change, 1));
         line(text, &format!("{node:<width$} {change:>8} {:>8.1}  {since}", drift.score));
     }
-    and_more(text, hidden, "more nodes");
+    and_more(text, hidden, "more node");
 }
 
 /// Nodes whose facts differ from those of their peers.
@@ -82,7 +82,7 @@ pub fn odd(text: &mut String, nodes: &[NodeReport], names: &NodeNames, top: usiz
         let node = names.shown(node);
         line(text, &format!("{node:<width$} {key:<10} {:<30} {}", shortened(value), shortened(class_value)));
     }
-    and_more(text, hidden, "more facts");
+    and_more(text, hidden, "more fact");
 }
 
 /// Nodes that are slower or faster than they were.
@@ -111,7 +111,7 @@ pub fn changed(text: &mut String, nodes: &[NodeReport], names: &NodeNames, top: 
         let node = names.shown(&node.node);
         line(text, &format!("{node:<width$} {before:>10} {now:>10} {by:>8} {least:>8} {how:<8}  {since}"));
     }
-    and_more(text, hidden, "more nodes");
+    and_more(text, hidden, "more node");
     if nodes[..shown].iter().any(|node| answer::is_relative(node)) {
         line(text, "BEFORE includes the later change of the class, so BEFORE and NOW are comparable");
     }
@@ -158,7 +158,7 @@ pub fn table(text: &mut String, report: &Report, names: &NodeNames, top: usize) 
             ),
         );
     }
-    and_more(text, hidden, "more rows of nodes");
+    and_more(text, hidden, "more row");
     if nodes[..shown].iter().any(is_starred) {
         line(text, "* compared with the class that this node would belong to without its odd facts");
     }
@@ -181,7 +181,7 @@ pub fn table(text: &mut String, report: &Report, names: &NodeNames, top: usize) 
             line(text, &format!("         {spread}"));
         }
     }
-    and_more(text, hidden, "more classes");
+    and_more(text, hidden, "more class");
 }
 
 /// Says how many more sessions show what the report cannot show yet.
