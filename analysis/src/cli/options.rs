@@ -346,7 +346,7 @@ pub struct CompareArgs {
     /// Exit with 3 on: different, slower:X%, faster:X%
     #[arg(long, value_name = "WHAT", value_delimiter = ',')]
     pub fail_on: Vec<CompareFailOn>,
-    /// Must be equal in A and B: cpu,LABEL,... or none
+    /// Keys of a class: cpu,memory,LABEL,... or none
     #[arg(long, value_name = "KEYS")]
     pub class_by: Option<ClassBy>,
     /// False discovery rate in percent

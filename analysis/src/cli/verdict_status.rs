@@ -41,10 +41,14 @@ pub fn advice(report: &Report, fail_on: &[FailOn], delta_percent: f64) -> Option
         () if report.nodes.is_empty() => {
             "no run has a time. --fail-on failed finds runs that failed".to_owned()
         }
+        () if report.accounted.alone + report.accounted.few_runs == 0 => {
+            "no node has a valid time in its latest session".to_owned()
+        }
         () => {
-            let why = match report.accounted.few_runs {
-                0 => "each class has only one node",
-                _ => "no node has enough runs (--min-runs)",
+            let why = match (report.accounted.alone, report.accounted.few_runs) {
+                (_, 0) => "each class has only one node",
+                (0, _) => "no node has enough runs (--min-runs)",
+                _ => "each node is alone in its class or has too few runs (--min-runs)",
             };
             format!(
                 "{why}. To compare with earlier runs of the same node, use: \
