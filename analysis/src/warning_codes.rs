@@ -171,8 +171,8 @@ codes! {
         "Read the file with `pmmpi report` of the version that wrote the file, or of a later version."
         "run.pmr: has schema 9, but this pmmpi reads only schemas up to 5: use a newer pmmpi"
     NoPlaces "no-places"
-        "Runs have no rows by place, so the report cannot tell what was counted at each core or rank: other tools measured them, \
-         or they are in an archive without places."
+        "Some runs have no rows by place, because another tool measured the runs, or because the archive has no \
+         places. The report cannot show what was counted at each core or rank of these runs."
         "If the runs are in an archive, export their run files again with `pmmpi export --places`."
         "3 runs of an archive have no rows by place, for example 20261101T120000Z-n1-7-1c"
     NoRunFiles "no-run-files"
@@ -327,8 +327,8 @@ codes! {
          outside this input."
         "--resets names 2 nodes that the input does not have: n0999, node7"
     UnmeasuredReset "unmeasured-reset"
-        "`--resets` names nodes that were not measured after their last maintenance, so the report shows their \
-         state before it."
+        "`--resets` names nodes that were not measured after their last maintenance, so the report shows the \
+         state of the nodes before the maintenance."
         "Measure these nodes again."
         "--resets names 1 node without a run after the maintenance: n0007"
     UnpairedRuns "unpaired-runs"

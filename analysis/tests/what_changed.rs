@@ -379,8 +379,8 @@ fn a_node_measured_again_alone_is_told_in_seconds() {
         ..Cell::default()
     });
     let found = Found::of(&fleet, &[]);
-    let line =
-        "earlier sessions judge all nodes; HISTORY ends before the latest session: in seconds, n03 is 8.";
+    let line = "earlier sessions judge all nodes; HISTORY ends before the latest session; \
+                a comparison of the times in seconds shows: n03 is 8.";
     assert!(found.text.contains(line), "{}", found.text);
     let again = &found.json["classes"][0]["measured_again"][0];
     assert_eq!(

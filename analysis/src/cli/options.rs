@@ -50,8 +50,8 @@ fn percent(text: &str) -> Result<f64, String> {
 
 fn report_help() -> String {
     format!(
-        "SLOWER compares a node with its class in the node's latest session. Equal in a
-class: processor, microcode, memory, Linux kernel, command, ranks and labels.
+        "SLOWER compares a node with its class in the node's latest session. Nodes of
+a class have equal processor, microcode, memory, kernel, command, ranks, labels.
 {EXIT_STATUS}
 3: --fail-on found WHAT (docs/report.md lists all), 4: no node could be judged.
 Select: --since T, --until T, --node LIST, --class C, --run ID, --where K=V.
@@ -62,9 +62,9 @@ Example: pmmpi report --format json a.pmr | jq '.nodes[].verdict'"
 
 fn export_help() -> String {
     format!(
-        "Writes one row per run and node into DIR/month=YYYY-MM/. pmmpi writes no run
-twice and never changes an existing file with runs. `pmmpi report DIR` and any
-Parquet reader can read the archive.
+        "pmmpi writes one row per run and node into DIR/month=YYYY-MM/. pmmpi writes no
+run twice and never changes an existing file with runs. `pmmpi report DIR` and
+any Parquet reader can read the archive.
 Select: --since T, --until T, --node LIST, --class C, --run ID, --where K=V.
 {EXIT_STATUS}
 
@@ -140,7 +140,7 @@ pub struct ReportArgs {
     /// A node that is X % slower is SLOW
     #[arg(long, value_name = "X", default_value = "3", value_parser = percent, allow_negative_numbers = true)]
     pub delta: f64,
-    /// With fewer runs a node is OK or SUSPECT
+    /// A node with fewer runs is at most SUSPECT
     #[arg(long, value_name = "N", default_value_t = 5, allow_negative_numbers = true)]
     pub min_runs: usize,
     /// A node that became X % slower is SLOWED
@@ -149,7 +149,7 @@ pub struct ReportArgs {
     /// False discovery rate in percent
     #[arg(long, value_name = "X", default_value = "1", value_parser = percent, allow_negative_numbers = true, hide = true)]
     pub fdr: f64,
-    /// Keys of a class: cpu,memory,LABEL,... or none
+    /// Make classes by: cpu,memory,LABEL,... or none
     #[arg(long, value_name = "KEYS")]
     pub class_by: Option<ClassBy>,
     /// With --since, do not read the medians of earlier sessions
@@ -253,7 +253,7 @@ pub struct ExportArgs {
     /// Also add the counts of each core, socket and rank
     #[arg(long)]
     pub places: bool,
-    /// Keys of a class: cpu,memory,LABEL,... or none
+    /// Make classes by: cpu,memory,LABEL,... or none
     #[arg(long, value_name = "KEYS")]
     pub class_by: Option<ClassBy>,
     #[command(flatten)]
@@ -331,7 +331,7 @@ pub struct CompareArgs {
     /// The runs that pmmpi compares with A
     #[arg(value_name = "B")]
     pub b: String,
-    /// The runs that contain A and B (default: PMMPI_OUT)
+    /// Find A and B in these runs (default: PMMPI_OUT)
     #[arg(long = "in", value_name = "PATH")]
     pub of: Vec<PathBuf>,
     /// text, json, csv or md

@@ -76,7 +76,7 @@ pub fn table(report: &Report, top: usize) -> Option<Table> {
     if metrics.is_empty()
         && let Some(PlaceMetric { name, reason: Some(reason), .. }) = by_place.metrics.first()
     {
-        notes.push(format!("no metric has a value, for example {name}: {reason}"));
+        notes.push(format!("no metric has a value; the reason for {name}: {reason}"));
     }
     if parts.iter().any(|part| places.iter().any(|place| place.place.get(part) == Some(&None))) {
         notes.push("any: pmmpi does not know which, for example because the ranks are not bound".to_owned());

@@ -61,7 +61,7 @@ pub fn regions(runs: &[RunReport], top: usize) -> Option<Table> {
         rows: regions[..shown].iter().map(row).collect(),
         more: more(hidden, "more region"),
         notes: vec![
-            "WAITING: share of their time that the ranks waited at the end of the region; RANK: the rank \
+            "WAITING: the ranks' waiting time at the end of the region, as a share of their time; RANK: the rank \
              with the longest time"
                 .to_owned(),
         ],

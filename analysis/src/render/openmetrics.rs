@@ -103,7 +103,7 @@ fn about_nodes(text: &mut String, report: &Report) {
         let of = [("node", Some(&*flaky.node)), ("class", Some(&*flaky.class))];
         (labels(&of), flaky.slow_runs as f64 / flaky.runs as f64)
     });
-    gauge(text, "pmmpi_node_flaky_runs_ratio", "Share of slow runs of a flaky node.", flaky);
+    gauge(text, "pmmpi_node_flaky_runs_ratio", "Share of a flaky node's runs that are slow.", flaky);
     let drift = report.drift.iter().map(|drift| {
         let of =
             [("node", Some(&*drift.node)), ("class", Some(&*drift.class)), ("since", drift.since.as_deref())];
@@ -134,7 +134,7 @@ fn about_history(text: &mut String, report: &Report) {
     gauge(
         text,
         "pmmpi_node_history_change_ratio",
-        "How much slower a node is than it was; below 0 if it is faster. Only nodes that changed.",
+        "How much slower a node is than it was; below 0 if it is faster. Nodes that did not change have no value.",
         changes,
     );
 }

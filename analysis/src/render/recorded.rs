@@ -28,9 +28,7 @@ pub fn show(recorded: &Recorded) -> String {
 pub fn diff(found: &Differences) -> String {
     let [a, b] = found.runs.each_ref().map(|run| one_line(run));
     if found.differences.is_empty() {
-        return format!(
-            "{a} and {b} do not differ in anything that their run files record about the stack\n"
-        );
+        return format!("{a} and {b} do not differ in anything that pmmpi diff compares\n");
     }
     let mut text = format!("< {a}\n> {b}\n");
     for of in found.differences.iter().take(LISTED) {

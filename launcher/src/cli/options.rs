@@ -16,7 +16,7 @@ macro_rules! commands {
         "Commands (see pmmpi COMMAND --help):
   repeat  K MPI launches  report   bounds, slow nodes   doctor    this machine
   list    events, groups  compare  two sets of runs     validate  counters here
-  export  to an archive   show     what a run records   bounds    from a CSV
+  export  to an archive   show     what a run records   bounds    from stamps
                           diff     where 2 runs differ"
     };
 }
@@ -173,10 +173,10 @@ pub struct MeasurementArgs {
     /// Store KEY=VALUE with the run
     #[arg(long = "label", value_name = "KEY=VALUE")]
     pub labels: Vec<String>,
-    /// Measure a program without MPI K times (K runs)
+    /// Measure a plain program (no MPI) K times (K runs)
     #[arg(long, value_name = "K", default_value_t = 1, hide_default_value = true)]
     pub runs: u32,
-    /// First run PROGRAM K times without measuring
+    /// Run PROGRAM K times first, without measuring
     #[arg(long, value_name = "K", default_value_t = 0, hide_default_value = true)]
     pub warmup: u32,
     /// If a run fails: stop or continue
@@ -202,16 +202,23 @@ pub struct MeasurementArgs {
         hide = true
     )]
     pub on_mismatch: OnMismatch,
-    /// Mode: auto, mpi, plain or ranks
+    /// Measure as: auto, mpi, plain or ranks
     #[arg(long, value_enum, default_value = "auto", hide_possible_values = true)]
     pub mode: ModeArg,
     /// Tighten the bounds: none or pingpong
     #[arg(long, value_name = "HOW", value_enum, default_value = "none", hide_possible_values = true)]
     pub sync: Sync,
-    /// Regions: marks, pcontrol or off
-    #[arg(long, value_name = "WHAT", value_enum, default_value = "marks", hide_possible_values = true)]
+    /// Record regions: marks (default), pcontrol or off
+    #[arg(
+        long,
+        value_name = "WHAT",
+        value_enum,
+        default_value = "marks",
+        hide_possible_values = true,
+        hide_default_value = true
+    )]
     pub regions: RegionsArg,
-    /// Counters: default or off
+    /// Use counters: default or off
     #[arg(
         long,
         value_name = "WHAT",
@@ -227,7 +234,7 @@ pub struct MeasurementArgs {
     /// Count the events of groups: cache,memory, ...
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub group: Vec<String>,
-    /// Where to count: task, core or socket
+    /// Count in this scope: task (default), core or socket
     #[arg(long, value_name = "WHERE", value_enum, hide_possible_values = true)]
     pub scope: Option<ScopeArg>,
     /// Largest rate error of a clock, in ppm
@@ -256,7 +263,7 @@ pub struct Repetition {
     /// Measure K launches (K runs)
     #[arg(long, value_name = "K")]
     pub runs: u32,
-    /// First start K launches without measuring
+    /// Start K launches first, without measuring
     #[arg(long, value_name = "K", default_value_t = 0)]
     pub warmup: u32,
     /// If a launch fails: stop or continue
@@ -265,7 +272,7 @@ pub struct Repetition {
     /// Start two launch commands in turns
     #[arg(long, value_names = ["A", "B"], num_args = 2, conflicts_with = "argv")]
     pub compare: Vec<String>,
-    /// In each round, one launch per group of events
+    /// Start one launch per group of events in each round
     #[arg(long, value_name = "A,B,...", value_delimiter = ',', conflicts_with = "compare")]
     pub groups: Vec<String>,
     /// Print only errors
@@ -300,7 +307,7 @@ pub struct List {
     /// events, groups, metrics or kernels (test loops)
     #[arg(value_enum, value_name = "WHAT", hide_possible_values = true)]
     pub what: Listing,
-    /// Part of a name or a description
+    /// Show only names and descriptions that contain FILTER
     #[arg(value_name = "FILTER")]
     pub filter: Option<String>,
     /// text or json
@@ -322,7 +329,7 @@ pub struct Validation {
     /// Output: text or json
     #[arg(long, value_name = "AS", value_enum, default_value = "text", hide_possible_values = true)]
     pub format: FormatArg,
-    /// Hardware thread to run on (default: the current one)
+    /// Run on hardware thread N (default: the current one)
     #[arg(long, value_name = "N")]
     pub cpu: Option<u32>,
     /// Run only this test loop; do not save the result

@@ -77,7 +77,7 @@ pub fn small_sessions(report: &Report) -> Vec<String> {
 }
 
 /// What the seconds show where the latest session is not compared with earlier ones, for example "; HISTORY ends before
-/// the latest session: in seconds, n003 is 8.1 % slower in s5 than in s4".
+/// the latest session; a comparison of the times in seconds shows: n003 is 8.1 % slower in s5 than in s4".
 fn in_seconds(nodes: &[MeasuredAgain]) -> Option<String> {
     let session = |name: &Option<String>| {
         name.as_deref().map_or_else(|| "the session without a name".to_owned(), shortened)
@@ -89,8 +89,12 @@ fn in_seconds(nodes: &[MeasuredAgain]) -> Option<String> {
         format!("{} is {by} {how} in {now} than in {before}", shortened(&node.node))
     };
     let named: Vec<String> = nodes.iter().map(of).collect();
-    (!nodes.is_empty())
-        .then(|| format!("; HISTORY ends before the latest session: in seconds, {}", named.join(", ")))
+    (!nodes.is_empty()).then(|| {
+        let named = named.join(", ");
+        format!(
+            "; HISTORY ends before the latest session; a comparison of the times in seconds shows: {named}"
+        )
+    })
 }
 
 /// How many runs of pmmpi failed, and where. Nothing if none did.
