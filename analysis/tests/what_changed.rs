@@ -220,7 +220,8 @@ fn a_small_session_counts() {
         let found = Found::of(&fleet(label), &[]);
         found.has_line("none of 12 nodes is slower than its class");
         found.has_line(
-            "the latest session has 4 of the 12 nodes of class 1 and judges them; earlier sessions judge the others",
+            "the latest session has 4 of the 12 nodes of class 1; the report judges these nodes by this session, and the \
+             others by earlier sessions",
         );
         assert_eq!(found.with_history("SLOWED"), Vec::<&str>::new(), "{}", found.text);
         // What the repair brought is the difference to the days before it.
@@ -329,7 +330,8 @@ fn a_session_of_one_node_judges_nobody() {
         &[],
     );
     found.has_line(
-        "the latest session has 1 of the 12 nodes of class 1, too few for a comparison: earlier sessions judge all nodes",
+        "the latest session has 1 of the 12 nodes of class 1, too few for a comparison: the report judges all nodes by \
+         earlier sessions",
     );
     assert_eq!(found.json["classes"][0]["judged_by_latest_session"], 0);
 }
@@ -379,7 +381,7 @@ fn a_node_measured_again_alone_is_told_in_seconds() {
         ..Cell::default()
     });
     let found = Found::of(&fleet, &[]);
-    let line = "earlier sessions judge all nodes; HISTORY ends before the latest session; \
+    let line = "the report judges all nodes by earlier sessions; HISTORY ends before the latest session; \
                 a comparison of the times in seconds shows: n03 is 8.";
     assert!(found.text.contains(line), "{}", found.text);
     let again = &found.json["classes"][0]["measured_again"][0];

@@ -447,7 +447,7 @@ pub struct BoundsArgs {
     /// text or json
     #[arg(long, value_enum, default_value = "text", hide_possible_values = true)]
     pub format: BoundsFormat,
-    /// Largest rate error of a clock, in ppm
+    /// Allow clock rate errors of up to N ppm
     #[arg(long, value_name = "N", default_value_t = 100.0)]
     pub max_drift_ppm: f64,
     /// Write to FILE, not to stdout

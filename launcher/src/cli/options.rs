@@ -205,8 +205,15 @@ pub struct MeasurementArgs {
     /// Measure as: auto, mpi, plain or ranks
     #[arg(long, value_enum, default_value = "auto", hide_possible_values = true)]
     pub mode: ModeArg,
-    /// Tighten the bounds: none or pingpong
-    #[arg(long, value_name = "HOW", value_enum, default_value = "none", hide_possible_values = true)]
+    /// Tighten bounds with pings: pingpong, none (default)
+    #[arg(
+        long,
+        value_name = "HOW",
+        value_enum,
+        default_value = "none",
+        hide_possible_values = true,
+        hide_default_value = true
+    )]
     pub sync: Sync,
     /// Record regions: marks (default), pcontrol or off
     #[arg(
@@ -237,7 +244,7 @@ pub struct MeasurementArgs {
     /// Count in this scope: task (default), core or socket
     #[arg(long, value_name = "WHERE", value_enum, hide_possible_values = true)]
     pub scope: Option<ScopeArg>,
-    /// Largest rate error of a clock, in ppm
+    /// Allow clock rate errors of up to N ppm
     #[arg(long, value_name = "N", default_value_t = 100.0, hide = true)]
     pub max_drift_ppm: f64,
     /// Print only errors

@@ -61,13 +61,13 @@ pub fn small_sessions(report: &Report) -> Vec<String> {
             let number = numbers.get(class.class.as_str()).copied().unwrap_or_default();
             let by = match class.judged_by_latest_session {
                 0 if unjudged.contains(class.class.as_str()) => {
-                    ", too few for a comparison: earlier sessions judge the others".to_owned()
+                    ", too few for a comparison: the report judges the other nodes by earlier sessions".to_owned()
                 }
-                0 => ", too few for a comparison: earlier sessions judge all nodes".to_owned(),
+                0 => ", too few for a comparison: the report judges all nodes by earlier sessions".to_owned(),
                 judged if judged < latest => {
-                    format!(" and judges {judged} of them; earlier sessions judge the others")
+                    format!("; the report judges {judged} nodes by this session, and the others by earlier sessions")
                 }
-                _ => " and judges them; earlier sessions judge the others".to_owned(),
+                _ => "; the report judges these nodes by this session, and the others by earlier sessions".to_owned(),
             };
             let again = in_seconds(&class.measured_again).unwrap_or_default();
             format!("the latest session has {latest} of the {all} nodes of class {number}{by}{again}")
