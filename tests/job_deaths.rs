@@ -304,7 +304,7 @@ fn where_a_run_that_could_not_be_saved_is_kept_is_said() {
         let (output, runs) = on_small_disk(mpi, &folder, 2048, "fill", &["go on", &long]);
         assert_eq!(output.code(), 125, "{mpi:?} {}", output.err());
         let said = [
-            "could not be saved in",
+            "could not save the run in",
             "No space left on device",
             "The data that each rank measured is in",
             ".partial",
@@ -363,7 +363,7 @@ fn a_folder_that_is_gone_is_made_again() {
         fs::remove_dir_all(&out).unwrap();
         fs::write(&out, "").unwrap();
         let output = started.finish();
-        let said = ["could not be saved in", "Measure again with another folder"];
+        let said = ["could not save the run in", "Measure again with another folder"];
         assert!(said.iter().all(|said| output.err().contains(said)), "{mpi:?} {}", output.err());
         assert_eq!(output.code(), 125, "{mpi:?} {}", output.err());
         drop(alone);

@@ -201,9 +201,9 @@ fn a_limit_on_file_sizes_does_no_harm() {
         run(Command::new("bash").args(["-c", &script]).envs(rig::FOR_ROOT))
     };
     let none = limited(0, "sh -c 'exit 0'");
-    assert!(none.code() == 125 && none.out().contains("could not be saved"), "{}", none.out());
+    assert!(none.code() == 125 && none.out().contains("could not save the run"), "{}", none.out());
     let failed = limited(0, "sh -c 'exit 5'");
-    assert!(failed.code() == 5 && failed.out().contains("could not be saved"), "{}", failed.out());
+    assert!(failed.code() == 5 && failed.out().contains("could not save the run"), "{}", failed.out());
     for mpi in Mpi::ALL {
         let program = programs::mpi(mpi, "threads").display().to_string();
         // Open MPI itself writes a file of some MB.
@@ -260,7 +260,7 @@ fn a_full_disk_is_said_and_nothing_is_half_written() {
     );
     // In a mount namespace of its own, so nothing stays mounted.
     let output = run(Command::new("unshare").args(["--mount", "--map-root-user", "sh", "-c", &script]));
-    assert!(output.err().contains("could not be saved"), "{}", output.err());
+    assert!(output.err().contains("could not save the run"), "{}", output.err());
     assert!(output.err().contains("elapsed between") && output.err().contains("not saved"));
     assert!(output.out().contains("code 125") && !output.out().contains(".pmr"), "{}", output.out());
     // With the default set, the tool reserved space for the whole run.

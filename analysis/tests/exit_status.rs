@@ -75,7 +75,7 @@ fn unusable_input_is_not_ok() {
     folder.put("garbage.pmr", "garbage");
     let (status, text) = nagios(folder.path(), &[]);
     assert!(
-        status == 3 && text.lines().next().unwrap().ends_with("; some input could not be used"),
+        status == 3 && text.lines().next().unwrap().ends_with("; pmmpi could not use some input"),
         "{text}"
     );
     folder.put("slow.csv", fleet("n00", 1.08).replace("n00,", "m00,"));
@@ -113,7 +113,7 @@ fn a_single_node_is_compared_with_a_baseline() {
     assert_eq!(output.status.code(), Some(4));
     assert_eq!(
         err(&output),
-        "pmmpi: --fail-on slow: no node was judged, because each class has only one node. To compare with \
+        "pmmpi: --fail-on slow: the report judged no node, because each class has only one node. To compare with \
          earlier runs of the same node, use: pmmpi compare EARLIER NEW --fail-on slower:4%\n"
     );
     for (slower, status) in [(1.08, 3), (1.0, 0)] {

@@ -96,8 +96,8 @@ Example: pmmpi show pmmpi-results/*.pmr"
 
 fn diff_help() -> String {
     format!(
-        "A and B are run files. Times, counts, and ids of jobs are not compared: for
-these see pmmpi compare. To measure the program diff, type: pmmpi run diff ...
+        "A and B are run files. pmmpi diff compares no times, counts and ids of jobs (see
+pmmpi compare). To measure the program diff, type: pmmpi run diff ...
 {EXIT_STATUS}
 3: the runs differ, with --fail-on different.
 

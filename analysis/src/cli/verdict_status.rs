@@ -56,7 +56,7 @@ pub fn advice(report: &Report, fail_on: &[FailOn], delta_percent: f64) -> Option
             )
         }
     };
-    Some(format!("--fail-on {name}: no node was judged, because {what}"))
+    Some(format!("--fail-on {name}: the report judged no node, because {what}"))
 }
 
 /// The status of a plugin of Nagios: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.
@@ -73,7 +73,7 @@ pub fn nagios(report: &Report, partial: bool) -> u8 {
 /// The line that monitoring shows.
 pub fn first_line(report: &Report, partial: bool) -> String {
     let status = ["OK", "WARNING", "CRITICAL", "UNKNOWN"][usize::from(nagios(report, partial))];
-    let unusable = partial.then(|| "some input could not be used".to_owned());
+    let unusable = partial.then(|| "pmmpi could not use some input".to_owned());
     // Without this reason, nothing in the line would tell why the status is CRITICAL.
     let failed = answer::failed_runs(report);
     let all: Vec<String> = failed.into_iter().chain(answer::of(report)).chain(unusable).collect();

@@ -45,5 +45,5 @@ pub fn free_bytes(folder: &Path) -> io::Result<u64> {
 
 /// The failure for a program that ran but whose run cannot be assembled.
 pub fn not_kept(error: impl std::fmt::Display) -> Failure {
-    Failure::own(format_args!("the run could not be saved: {error}"))
+    Failure::own(format_args!("pmmpi could not save the run: {error}"))
 }

@@ -307,6 +307,6 @@ mod tests {
         };
         let failure = run(Solo, &plan, place()).unwrap_err();
         assert_eq!(failure.code, 125);
-        assert!(failure.message.contains("could not be saved"), "{failure}");
+        assert!(failure.message.contains("could not save the run"), "{failure}");
     }
 }

@@ -25,5 +25,5 @@ pub fn save(folder: &Path, slot: Option<Slot>, run: &Run, quiet: bool) -> Result
 
 /// The failure for a run that could not be saved.
 pub fn not_saved(folder: &Path, error: impl Display) -> Failure {
-    Failure::own(format_args!("the run could not be saved in {}: {error}", folder.display()))
+    Failure::own(format_args!("pmmpi could not save the run in {}: {error}", folder.display()))
 }
