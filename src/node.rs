@@ -3,6 +3,7 @@
 //! This module reads facts of a machine before a measurement. PMUs and their events are in [`crate::counters`].
 
 mod cores;
+mod counted;
 mod cpu_set;
 mod fact_names;
 mod facts;
@@ -16,11 +17,12 @@ mod topology;
 mod transports;
 
 pub use cores::{Cores, first_of_chips};
+pub use counted::counted;
 pub use cpu_set::CpuSet;
 pub use fact_names::FACTS;
 pub use facts::{FACTS_MAY_CHANGE_AFTER, Hardware, NodeFacts, NodeSettings, microcode_now};
 pub use health::{GpuReading, HEALTH_COUNTS, HealthCount, HealthReading, Watched};
-pub use inventory::{Inventory, counted};
+pub use inventory::Inventory;
 pub(crate) use kernel_files::text as kernel_text;
 pub use key::NodeKey;
 pub use topology::{CacheLevel, HwThread, NumaNode, Topology};

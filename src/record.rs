@@ -3,6 +3,7 @@
 //! This module holds runs, ranks and their ends, and the bytes in which they are stored. [`crate::session`] has the
 //! memory in which a rank measures; [`crate::partial`] has what is left of a job that ended badly.
 
+mod bound_to;
 mod contribution;
 mod header;
 mod node_additions;
@@ -14,6 +15,7 @@ mod run_id;
 pub mod temporary;
 pub mod wire;
 
+pub use bound_to::BoundTo;
 pub use contribution::{HostPart, NodePart, Part};
 pub use header::{Job, Mode, RunHeader, Series};
 pub use outcome::End;

@@ -13,6 +13,7 @@ mod origins;
 pub mod place_table;
 pub mod place_values;
 pub mod run_name;
+pub mod run_settings;
 pub mod selection;
 mod shared;
 mod without_time;

@@ -20,6 +20,7 @@ mod presence;
 mod reconfigured;
 mod rounds_of_runs;
 mod run_spread;
+mod settings_differ;
 pub mod slow_places;
 mod suspects;
 mod warnings;
@@ -315,6 +316,7 @@ impl Judge<'_> {
         let can_judge = |number: &usize| suspects.has_own_reference(*number) && sessions[*number].len() > 1;
         let comparing: Vec<usize> = (0..sessions.len()).filter(can_judge).collect();
         told.extend(warnings::composition(table, &comparing, &sessions, &class));
+        told.extend(settings_differ::of_class(table, nodes, &class));
         histories.iter_mut().for_each(|history| history.find_restarts(table));
         self.all.flaky = over_sessions::flaky(table, settings.run.q, &histories);
         told.extend(warnings::flaky(&self.all.flaky, &class));

@@ -249,6 +249,12 @@ codes! {
         "Start the program with the launcher of its own MPI. `--on-mismatch abort` ends such jobs."
         "srun started 4 ranks, but the program runs as separate jobs of 1 rank: its MPI (Open MPI v4.1.4) \
          and the launcher do not work together; add --mpi=pmix to srun"
+    SettingsDiffer "settings-differ"
+        "Runs of a class differ in a setting that may change their speed: the MPI library, the launcher, an environment \
+         variable, or what ranks are bound to."
+        "Compare only runs with equal settings: add the settings to the class, for example \
+         `--class-by cpu,command,ranks,env.OMP_NUM_THREADS`. `pmmpi diff` compares two runs."
+        "runs of ./hpl differ in env.OMP_NUM_THREADS: 8 in 33 runs, not set in 2 runs (0c5f1e, 9a22b0)"
     SharedRuns "shared-runs"
         "Some runs are in both A and B. The comparison leaves them out."
         "Choose sets without runs in common."

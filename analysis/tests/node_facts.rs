@@ -290,3 +290,47 @@ fn a_label_with_the_name_of_a_fact_comes_first() {
         assert_eq!(nodes(&["--class-by", "command,dimms"]), (12, 2), "{path}");
     }
 }
+
+/// The runs of session 2 have another number of threads, and two of session 1 have none. An archive knows the same.
+#[test]
+fn runs_with_other_settings_are_named_and_can_be_separated() {
+    let folder = Folder::new();
+    for (node, session, number) in (0..6)
+        .flat_map(|node| (0..3).flat_map(move |session| (0..5).map(move |number| (node, session, number))))
+    {
+        let mut run = measured(node, session, number, 1.0);
+        let threads = if session == 2 { "4" } else { "8" };
+        if (node, session) != (0, 1) || number > 1 {
+            run.header.environment.push(("OMP_NUM_THREADS".into(), threads.into()));
+        }
+        // Where a job ran is no setting.
+        run.header.environment.push(("SLURM_JOB_NODELIST".into(), format!("n{node:02}")));
+        folder.write(&run);
+    }
+    let archive = archive_of(&folder);
+    for path in [&folder, &archive].map(|folder| folder.path().to_str().unwrap()) {
+        let of = |arguments: &[&str]| {
+            let found = json(&report(&[&["report", path, "--format", "json"], arguments].concat()));
+            assert_valid("report", &found);
+            found
+        };
+        let told = |found: &Value| -> Vec<String> {
+            let all = found["warnings"].as_array().unwrap().iter();
+            let all = all.filter(|warning| warning["code"] == "settings-differ");
+            all.map(|warning| warning["message"].as_str().unwrap().to_owned()).collect()
+        };
+        let together = of(&[]);
+        let [told_of_threads] = &told(&together)[..] else { panic!("{together:#}") };
+        assert!(told_of_threads.ends_with(
+            " differ in env.OMP_NUM_THREADS: 8 in 58 runs, 4 in 30 runs (r-2-00-0, r-2-00-1, r-2-00-2, ...), not set \
+             in 2 runs (r-1-00-0, r-1-00-1)"
+        ));
+        let apart = of(&["--class-by", "command,ranks,env.OMP_NUM_THREADS"]);
+        assert_eq!(told(&apart), Vec::<String>::new());
+        let classes = apart["classes"].as_array().unwrap().iter();
+        let mut classes: Vec<&str> = classes.map(|class| class["class"].as_str().unwrap()).collect();
+        classes.sort_unstable();
+        let of = |threads: &str| format!("./hpl -n (1 of 1 ranks) env.OMP_NUM_THREADS{threads}");
+        assert_eq!(classes, [of(" not set"), of("=4"), of("=8")]);
+    }
+}

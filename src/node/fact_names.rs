@@ -1,7 +1,7 @@
 //! Names of facts that equal nodes have in common.
 
 /// Names with their meaning. A program that reads run files may find other names: those of a newer pmmpi.
-pub const FACTS: [(&str, &str); 24] = [
+pub const FACTS: [(&str, &str); 25] = [
     ("hardware_threads", "hardware threads that are online"),
     ("numa_nodes", "NUMA nodes that are online"),
     ("smt", "simultaneous multithreading: on, off, ..."),
@@ -26,6 +26,7 @@ pub const FACTS: [(&str, &str); 24] = [
     ("kernel_options", "command line of the kernel without boot device, names and addresses"),
     ("transports", "kernel interfaces through which the node's first MPI process communicates"),
     ("mpi_components", "transport components that the MPI library of this process has loaded"),
+    ("switch", "network switches above the node, as Slurm names them (topology/tree)"),
     ("clocksource", "the clock that the kernel takes its time from"),
     ("infiniband", "InfiniBand and RoCE ports with their rate; down: not active"),
     ("ethernet", "Ethernet ports that are up, with their rate"),

@@ -3,6 +3,7 @@
 //!
 //! A value has no names of devices, serial numbers or addresses, so that equal nodes have equal values.
 
+use super::counted::counted;
 use super::cpu_set::CpuSet;
 use super::kernel_files::{entries, number, text};
 use super::links::{PcieDevice, pcie_devices, ports};
@@ -86,16 +87,6 @@ impl Inventory {
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
-}
-
-/// "2 x a, 1 x b": equal values with their number, the most frequent first. `None` without values.
-pub fn counted(values: impl IntoIterator<Item = String>) -> Option<String> {
-    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-    values.into_iter().for_each(|value| *counts.entry(value).or_default() += 1);
-    let mut counts: Vec<(String, usize)> = counts.into_iter().collect();
-    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    let texts: Vec<String> = counts.into_iter().map(|(value, count)| format!("{count} x {value}")).collect();
-    (!texts.is_empty()).then(|| texts.join(", "))
 }
 
 /// SMBIOS structures of type 17, memory device (DMTF DSP0134, 7.18).

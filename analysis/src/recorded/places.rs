@@ -3,15 +3,13 @@
 use super::{Named, Pairs, of_all, push};
 use pmmpi::NodeId;
 use pmmpi::node::{CpuSet, Topology};
-use pmmpi::record::{RankRecord, Run};
+use pmmpi::record::Run;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The hardware threads on which each rank may run.
 pub(super) fn binding(run: &Run) -> Pairs {
     let mut pairs = Pairs::new();
-    let kinds: BTreeSet<&str> = run.ranks.iter().map(|rank| kind(run, rank)).collect();
-    let kinds: Vec<&str> = kinds.into_iter().collect();
-    push(&mut pairs, "ranks_are_bound_to", (!kinds.is_empty()).then(|| kinds.join(", ")));
+    push(&mut pairs, "ranks_are_bound_to", run.ranks_are_bound_to());
     push(&mut pairs, "ranks_by_node", (!run.ranks.is_empty()).then(|| by_node(run)));
     for rank in &run.ranks {
         let set = rank.allowed.to_string();
@@ -45,27 +43,6 @@ pub(super) fn ranks(run: &Run) -> Pairs {
         push(&mut pairs, &format!("rank {}", rank.rank), Some(format!("{host}{ran}")));
     }
     pairs
-}
-
-/// The smallest part of a node that contains all hardware threads of a rank.
-fn kind(run: &Run, rank: &RankRecord) -> &'static str {
-    let node = &run.nodes[rank.node.index()];
-    let Some(topology) = node.topology.map(|topology| &run.topologies[topology as usize]) else {
-        return "unknown (the topology of the node is not known)";
-    };
-    let here: Vec<_> = topology.threads.iter().filter(|thread| rank.allowed.contains(thread.cpu)).collect();
-    let count = |of: fn(&pmmpi::node::HwThread) -> u32| {
-        here.iter().map(|thread| of(thread)).collect::<BTreeSet<u32>>().len()
-    };
-    match () {
-        () if here.is_empty() => "unknown",
-        () if here.len() == 1 => "hardware threads",
-        () if count(|thread| thread.core) == 1 => "cores",
-        () if here.len() == topology.threads.len() => "nothing",
-        () if count(|thread| thread.numa) == 1 => "NUMA nodes, or parts of these",
-        () if count(|thread| thread.socket) == 1 => "sockets, or parts of these",
-        () => "several sockets, or parts of these",
-    }
 }
 
 /// The hardware of the nodes.

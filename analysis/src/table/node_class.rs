@@ -7,6 +7,7 @@ pub use parts::Parts;
 
 use crate::table::MAINTENANCE_LABEL;
 use crate::table::facts::FactsText;
+use crate::table::run_settings;
 use pmmpi::node::{FACTS, NodeFacts};
 use pmmpi::record::{NodeRecord, Run};
 use pmmpi::text::shell_line;
@@ -30,7 +31,7 @@ pub enum Key {
     Memory,
     /// Version of the Linux kernel.
     Kernel,
-    /// Another fact of the node: one of [`FACTS`].
+    /// Another fact of the node, one of [`FACTS`]; or a setting of the run (see [`run_settings`]).
     Fact(String),
     /// Program and arguments.
     Command,
@@ -69,17 +70,22 @@ impl Key {
 
     /// True for what a node is, in contrast to what it does.
     pub fn is_fact(&self) -> bool {
-        matches!(self, Self::Cpu | Self::Microcode | Self::Memory | Self::Kernel | Self::Fact(_))
+        match self {
+            Self::Cpu | Self::Microcode | Self::Memory | Self::Kernel => true,
+            Self::Fact(name) => !run_settings::is_setting(name),
+            _ => false,
+        }
     }
 
-    /// The key of `name=value`: a fact or a part of the work, or else a label.
+    /// The key of `name=value`: a fact, a part of the work, a setting of the run, or else a label.
     pub fn of_name(name: &str) -> Self {
         const KNOWN: [Key; 6] =
             [Key::Cpu, Key::Microcode, Key::Memory, Key::Kernel, Key::Command, Key::Ranks];
         let known = KNOWN.into_iter().find(|key| key.name().eq_ignore_ascii_case(name));
         let fact = || FACTS.iter().find(|(fact, _)| fact.eq_ignore_ascii_case(name));
         let fact = || fact().map(|(fact, _)| Self::Fact((*fact).to_owned()));
-        known.or_else(fact).unwrap_or_else(|| Self::Named(name.to_owned()))
+        let setting = || run_settings::is_setting(name).then(|| Self::Fact(name.to_owned()));
+        known.or_else(fact).or_else(setting).unwrap_or_else(|| Self::Named(name.to_owned()))
     }
 
     /// The archive column of this key; `None` for `Labels`, which stands for several.
@@ -284,12 +290,15 @@ pub fn of_nodes(run: &Run, by: &ClassBy) -> Vec<Arc<Class>> {
     }
     let work = parts::of_work(run);
     let asked: Vec<&str> = by.keys().filter(|key| matches!(key, Key::Fact(_))).map(Key::name).collect();
+    let settings = run_settings::of_run(run);
     let mut known: HashMap<(Parts, FactsText), Arc<Class>> = HashMap::new();
     let class = |(node, ranks): (&NodeRecord, usize)| {
-        let facts = node.facts.as_ref().map(NodeFacts::named).unwrap_or_default();
+        let mut facts = node.facts.as_ref().map(NodeFacts::named).unwrap_or_default();
+        facts.extend(settings.iter().map(|(name, value)| (name.as_str(), value.clone())));
         let parts = Parts::of_node(node, ranks, run, &work);
-        let asked = asked.iter().filter_map(|name| facts.get_key_value(name));
-        let parts = asked.fold(parts, |parts, (name, value)| parts.with_fact(name, value));
+        let asked = asked.iter().map(|name| (name, run_settings::value(&facts, name)));
+        let parts =
+            asked.fold(parts, |parts, (name, value)| parts.with_fact(name, value.unwrap_or_default()));
         let identity = (parts, FactsText::of(&facts));
         if let Some(class) = known.get(&identity) {
             return class.clone();

@@ -5,6 +5,7 @@ use super::ClassRows;
 use super::node_report::OddFact;
 use crate::table::RunTable;
 use crate::table::facts::{self, FactValues};
+use crate::table::run_settings::may_differ_between_nodes;
 use std::collections::BTreeMap;
 
 /// Peers are at least this many nodes, and this many times as many as the odd nodes.
@@ -53,7 +54,9 @@ impl<'a> ClassFacts<'a> {
         nodes.for_each(|number| *of_text.entry(number).or_default() += 1);
         let mut counts: BTreeMap<&str, BTreeMap<&str, usize>> = BTreeMap::new();
         for (number, nodes) in of_text {
-            for (name, value) in known.get(number).into_iter().flatten() {
+            for (name, value) in
+                known.get(number).into_iter().flatten().filter(|(name, _)| !may_differ_between_nodes(name))
+            {
                 *counts.entry(name).or_default().entry(value).or_default() += nodes;
             }
         }

@@ -34,9 +34,23 @@ pub fn remembered_part(folder: &Path, quiet: bool) -> Vec<u8> {
     encoded(NodeFacts { hardware, settings, inventory: Inventory::read(root) }, topology)
 }
 
-fn encoded(facts: NodeFacts, topology: Option<Topology>) -> Vec<u8> {
+fn encoded(mut facts: NodeFacts, topology: Option<Topology>) -> Vec<u8> {
+    if let Some(switch) = switch(|name| std::env::var(name).ok()) {
+        facts.inventory.set("switch", switch);
+    }
     // Encoding into memory fails only above its size limit. An empty part means a node without facts.
     wire::encode(&HostPart::new(facts, topology)).unwrap_or_default()
+}
+
+/// The switches above the node, for example "s0.s4": SLURM_TOPOLOGY_ADDR without the node's own name. `None` if Slurm
+/// knows no switches.
+fn switch(variable: impl Fn(&str) -> Option<String>) -> Option<String> {
+    let [address, pattern] = ["SLURM_TOPOLOGY_ADDR", "SLURM_TOPOLOGY_ADDR_PATTERN"].map(variable);
+    let (address, pattern) = (address?, pattern?);
+    // Names of nodes and switches have no dot.
+    let parts = address.split('.').zip(pattern.split('.')).filter(|(_, kind)| *kind != "node");
+    let switches: Vec<&str> = parts.map(|(name, _)| name).filter(|name| !name.is_empty()).collect();
+    (!switches.is_empty()).then(|| switches.join("."))
 }
 
 /// Stops hwloc from finding its plug-ins. They query graphics and network devices, which takes 2 to 26 ms and gives
@@ -107,5 +121,24 @@ impl NodeCache {
         // Without the cache, a later run needs two milliseconds more.
         let _ = std::fs::create_dir_all(folder)
             .and_then(|()| temporary::replace(&self.file, 0o666, |file| file.write_all(&bytes)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn switches_are_slurms() {
+        let of = |address: &str, pattern: &str| {
+            let (address, pattern) = (address.to_owned(), pattern.to_owned());
+            switch(move |name| {
+                Some(if name.ends_with("PATTERN") { pattern.clone() } else { address.clone() })
+            })
+        };
+        assert_eq!(of("s0.s4.n012", "switch.switch.node").as_deref(), Some("s0.s4"));
+        assert_eq!(of("n012", "node"), None);
+        assert_eq!(of(".n012", "switch.node"), None);
+        assert_eq!(switch(|_| None), None);
     }
 }

@@ -1,6 +1,7 @@
 //! What a class consists of, before [`ClassBy`] selects the keys that count.
 
 use super::{ClassBy, Key, NO_CLASS};
+use crate::table::run_settings;
 use pmmpi::node::Hardware;
 use pmmpi::record::{NodeRecord, Run};
 use std::sync::Arc;
@@ -47,7 +48,7 @@ impl Parts {
         }
     }
 
-    /// The same with a fact, if there is no label of this name.
+    /// The same with a fact or a setting, if there is no label of this name.
     pub(crate) fn with_fact(mut self, name: &str, value: &str) -> Self {
         if self.get(&Key::Named(name.to_owned())).is_none() {
             self.add(&Key::Fact(name.to_owned()), value);
@@ -90,7 +91,14 @@ impl Parts {
         let asked = |key: Key| by.has(&key).then(|| self.get(&key));
         let command = asked(Key::Command).flatten().map(str::to_owned);
         let ranks = asked(Key::Ranks).flatten().map(|ranks| format!("({ranks} ranks)"));
-        let how: Vec<String> = command.into_iter().chain(ranks).collect();
+        let setting = |key: &Key| match key {
+            Key::Fact(name) if !key.is_fact() => {
+                self.get(key).map(|value| run_settings::described(name, value))
+            }
+            _ => None,
+        };
+        let settings = by.keys.iter().filter_map(setting);
+        let how: Vec<String> = command.into_iter().chain(ranks).chain(settings).collect();
         let texts = [self.hardware(by), how.join(" "), self.labels(by)];
         texts.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("; ")
     }
@@ -108,7 +116,7 @@ impl Parts {
             asked(Key::Kernel, "Linux ", "Linux unknown"),
         ];
         let fact = |key: &Key| match key {
-            Key::Fact(name) => {
+            Key::Fact(name) if key.is_fact() => {
                 let label = self.get(&Key::Named(name.clone()));
                 Some(format!("{name} {}", self.get(key).or(label).unwrap_or("unknown")))
             }

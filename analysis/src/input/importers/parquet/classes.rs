@@ -5,7 +5,7 @@ use super::names;
 use crate::input::importers::building::Building;
 use crate::input::importers::row::{Column, WRONG};
 use crate::table::node_class::{Key, Parts};
-use crate::table::{NamePool, facts};
+use crate::table::{NamePool, facts, run_settings};
 use hashbrown::HashMap;
 use polars::prelude::{DataFrame, PolarsResult};
 
@@ -60,7 +60,10 @@ impl Classes {
             let (column, mut values, says) = (texts.len(), NamePool::default(), [*of_others, *of_own]);
             if has[0] && says[0] || has[1] && says[1] {
                 let numbers = names::map(frame.column(name)?, |text| match has_all_facts {
-                    true => values.number(facts::values(text).get(key.name()).map_or("", String::as_str)),
+                    true => {
+                        let facts = facts::values(text);
+                        values.number(run_settings::value(&facts, key.name()).unwrap_or_default())
+                    }
                     false => values.number(text),
                 })?;
                 // Each pair of node and value gets one step.

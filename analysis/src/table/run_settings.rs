@@ -1,0 +1,69 @@
+//! Settings of a run: what the user chose beside the command and the labels. The table keeps them together with the facts
+//! of the node, because nearly all runs of a class have the same.
+
+use pmmpi::record::Run;
+use std::borrow::Borrow;
+use std::collections::BTreeMap;
+
+/// The prefix of environment variables.
+const VARIABLE: &str = "env.";
+/// The other settings.
+const OTHERS: [&str; 4] = ["launcher", "mpi_library", "ranks_bound_to", PMMPI_VERSION];
+/// Every run that has settings has this one.
+const PMMPI_VERSION: &str = "pmmpi_version";
+/// The value of a variable that is not set.
+const NOT_SET: &str = "not set";
+
+/// Variables that tell where a job ran, or that batch systems and networks give each job anew.
+const OF_ONE_JOB: [&str; 4] =
+    ["SLURM_JOB_NUM_NODES", "SLURM_JOB_CPUS_PER_NODE", "FI_CXI_DEFAULT_VNI", "I_MPI_HYDRA_HOST_FILE"];
+const LIST_OF_NODES: &str = "_NODELIST";
+
+/// The settings of a run, by name: `env.OMP_NUM_THREADS`, `launcher`, `mpi_library`, `ranks_bound_to`, `pmmpi_version`.
+pub fn of_run(run: &Run) -> BTreeMap<String, String> {
+    let header = &run.header;
+    let is_of_one_job = |name: &str| OF_ONE_JOB.contains(&name) || name.ends_with(LIST_OF_NODES);
+    let variables = header.environment.iter().filter(|(name, _)| !is_of_one_job(name));
+    let variables = variables.map(|(name, value)| (format!("{VARIABLE}{name}"), Some(value.clone())));
+    // The rest of MPICH's text has its build.
+    let library = header.mpi_library.as_ref().and_then(|text| text.trim().lines().next());
+    let others = [
+        header.job.launcher.clone(),
+        library.map(str::to_owned),
+        run.ranks_are_bound_to(),
+        Some(header.pmmpi_version.clone()),
+    ];
+    let others = OTHERS.into_iter().map(str::to_owned).zip(others);
+    variables.chain(others).filter_map(|(name, value)| Some((name, value?))).collect()
+}
+
+/// True if a fact of this name is a setting of the run, and no property of the node.
+pub fn is_setting(name: &str) -> bool {
+    name.starts_with(VARIABLE) || OTHERS.contains(&name)
+}
+
+/// True if equal nodes may differ in this: a setting, or the place in the network.
+pub fn may_differ_between_nodes(name: &str) -> bool {
+    is_setting(name) || name == "switch"
+}
+
+/// True if a difference in this setting may make runs slower or faster.
+pub fn may_change_speed(name: &str) -> bool {
+    is_setting(name) && name != PMMPI_VERSION
+}
+
+/// True if these facts have the settings of their run: those of older versions, and of other tools, do not.
+pub fn are_known<N: Ord + Borrow<str>>(facts: &BTreeMap<N, String>) -> bool {
+    facts.contains_key(PMMPI_VERSION)
+}
+
+/// The value of a fact or a setting. A variable without a value is not set, if settings are known.
+pub fn value<'a, N: Ord + Borrow<str>>(facts: &'a BTreeMap<N, String>, name: &str) -> Option<&'a str> {
+    let not_set = || (name.starts_with(VARIABLE) && are_known(facts)).then_some(NOT_SET);
+    facts.get(name).map(String::as_str).or_else(not_set)
+}
+
+/// "env.OMP_NUM_THREADS=8", or "env.OMP_NUM_THREADS not set".
+pub fn described(name: &str, value: &str) -> String {
+    if value == NOT_SET { format!("{name} {NOT_SET}") } else { format!("{name}={value}") }
+}
