@@ -14,6 +14,7 @@ pub mod often_waited_for;
 pub mod places;
 pub mod regions;
 pub mod run;
+pub mod run_flags;
 pub mod series;
 mod split_labels;
 mod unread_paths;

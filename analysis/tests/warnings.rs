@@ -1,5 +1,6 @@
 //! docs/warnings.md is generated from the codes.
 
+use pmmpi_analysis::report::run_flags::RunFlag;
 use pmmpi_analysis::warning_codes::WarningCode;
 use pmmpi_events::metrics::catalogue;
 use std::fmt::Write;
@@ -13,8 +14,8 @@ and advice. In JSON each warning has the keys `code`, `message` and `advice`; a 
 checks of `pmmpi doctor` see [doctor.md](doctor.md), for the verdicts of `pmmpi validate` see
 [validate.md](validate.md).
 
-This page is generated from analysis/src/warning_codes.rs and from the rules in src/events/metrics/metrics.toml. After a
-change there, `PMMPI_WRITE_DOCS=1 cargo test --release --workspace --exclude pmmpi-runner --test warnings` writes the
+This page is generated from analysis/src/warning_codes.rs, from analysis/src/report/run_flags.rs and from the rules in
+src/events/metrics/metrics.toml. After a change there, `PMMPI_WRITE_DOCS=1 cargo test --release --workspace --exclude pmmpi-runner --test warnings` writes the
 page again.
 
 ";
@@ -22,8 +23,8 @@ page again.
 const FLAGS: &str = "\
 ## Flags of a measurement
 
-Counts may show that the measurement itself is questionable. The report shows such a flag with the metrics of the run
-(`runs[].flags` in JSON).
+Counts, or the places of the ranks, may show that the measurement itself is questionable. The report shows such a flag
+with the metrics of the run (`runs[].flags` in JSON).
 
 | code | meaning | use the measurement |
 |---|---|---|
@@ -44,6 +45,9 @@ fn page() -> String {
     for rule in &catalogue().rules {
         let worth = if rule.discards { "no" } else { "with care" };
         writeln!(page, "| {} | {} | {worth} |", rule.code, rule.text).unwrap();
+    }
+    for flag in RunFlag::ALL {
+        writeln!(page, "| {} | {} | with care |", flag.code(), flag.meaning()).unwrap();
     }
     page
 }

@@ -5,6 +5,7 @@ use pmmpi::record::Run;
 use pmmpi_events::metrics::{self, Metric, MetricValue, RuleJudgement};
 use pmmpi_events::validation::Trust;
 use serde::Serialize;
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 /// One metric of a run.
@@ -53,13 +54,13 @@ fn asked_for(run: &Run) -> impl Fn(&Metric) -> bool {
     }
 }
 
-/// A conclusion from the counts about the measurement.
+/// A conclusion about the measurement, from the counts or from where the ranks ran.
 #[derive(Debug, Serialize)]
 pub struct Flag {
     /// A stable name for scripts.
     pub code: &'static str,
     /// The finding in words.
-    pub message: &'static str,
+    pub message: Cow<'static, str>,
     /// True if the measurement must not be used.
     pub discards: bool,
 }
@@ -71,7 +72,13 @@ pub fn flags(run: &Run, trust: &Trust) -> Vec<Flag> {
     }
     let rules = metrics::rules_of_run(run, trust).into_iter();
     let raised = rules.filter(|(_, judgement)| *judgement == RuleJudgement::Raised);
-    raised.map(|(rule, _)| Flag { code: &rule.code, message: &rule.text, discards: rule.discards }).collect()
+    raised
+        .map(|(rule, _)| Flag {
+            code: &rule.code,
+            message: rule.text.as_str().into(),
+            discards: rule.discards,
+        })
+        .collect()
 }
 
 impl MetricReport {

@@ -6,6 +6,7 @@ use super::lateness::{self, Lateness, NodeWait, WaitedFor};
 use super::metrics::{self, Flag, MetricReport};
 use super::places::{self, PlaceReport};
 use super::regions::{self, RegionReport};
+use super::run_flags;
 use super::warnings::about;
 use crate::warning_codes::Warning;
 use pmmpi::record::{End, Overhead, Run};
@@ -57,7 +58,7 @@ pub struct RunReport {
     pub places_count: usize,
     /// Metrics computed from the counters.
     pub metrics: Vec<MetricReport>,
-    /// Conclusions from the metrics about the measurement.
+    /// Conclusions about the measurement.
     pub flags: Vec<Flag>,
     /// What the nodes' kernels counted during the run, when hardware did not work as it should: the first [`MOST_LISTED`]
     /// counts above 0.
@@ -151,6 +152,7 @@ impl RunReport {
         if let Err(why) = &waited_for {
             explain("waited_for", true, why);
         }
+        let metrics = metrics::of(run, trust);
         let (places, places_count) = places::of(run, MOST_LISTED);
         let host = |node: &NodeId| run.nodes.get(node.index()).map(|n| n.key.hostname.clone());
         let mut present = run.ranks.iter().map(|rank| rank.rank).peekable();
@@ -181,8 +183,8 @@ impl RunReport {
             counters: counters::of(run, &trusted),
             places,
             places_count,
-            metrics: metrics::of(run, trust),
-            flags: metrics::flags(run, trust),
+            flags: metrics::flags(run, trust).into_iter().chain(run_flags::of(run, &metrics)).collect(),
+            metrics,
             health: health::of(run, MOST_LISTED),
             counting: counters::cost_of(run),
             sync: if run.sync.is_empty() { "none" } else { "pingpong" },

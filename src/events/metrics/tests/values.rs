@@ -160,6 +160,26 @@ fn short_sections_are_discarded_for_any_kernel_instruction_and_long_ones_flagged
     assert_eq!(long(&unknown), RuleJudgement::Clear);
 }
 
+/// McCalpin's ratios: utilisation 0.94, one thread on the processor for 94 % of the time, and a frequency 6 % too low.
+#[test]
+fn ratios_that_are_not_close_to_1_raise_flags() {
+    let section = |ref_cycles, cycles, task_clock_ns| {
+        exact(&[("ref_cycles", ref_cycles), ("cycles", cycles), ("task_clock_ns", task_clock_ns)])
+            .with_quantity("elapsed_s", 1.0)
+            .with_quantity("ranks", 1.0)
+            .with_quantity("base_hz", 2.1e9)
+    };
+    let raised = |inputs: &MetricInputs| -> Vec<&str> {
+        let codes = ["low-utilisation", "waiting-threads", "below-nominal-frequency"];
+        codes.into_iter().filter(|code| judged(inputs, code) == RuleJudgement::Raised).collect()
+    };
+    assert_eq!(raised(&section(2_100_000_000, 2_100_000_000, 1_000_000_000)), Vec::<&str>::new());
+    assert_eq!(raised(&section(1_995_000_001, 3_500_000_000, 950_000_000)), Vec::<&str>::new());
+    assert_eq!(raised(&section(1_974_000_000, 3_500_000_000, 1_000_000_000)), ["low-utilisation"]);
+    assert_eq!(raised(&section(1_974_000_000, 3_500_000_000, 940_000_000)), ["waiting-threads"]);
+    assert_eq!(raised(&section(2_100_000_000, 1_974_000_000, 1_000_000_000)), ["below-nominal-frequency"]);
+}
+
 #[test]
 fn the_split_needs_the_union_and_says_where_it_contradicts_itself() {
     // A 2.1 GHz Skylake counts the union with its 25 MHz crystal: 84 TSC cycles per count (McCalpin).

@@ -1,0 +1,134 @@
+//! Flags of a run that need no counters: where its ranks ran, and how equal its nodes were.
+
+#[expect(dead_code)]
+mod common;
+#[path = "common/runs.rs"]
+#[expect(dead_code)]
+mod runs;
+
+use common::*;
+use pmmpi::node::{CpuSet, HwThread, Topology};
+use pmmpi::record::Run;
+use serde_json::Value;
+
+const S: i64 = 1_000_000_000;
+const CORES: u32 = 4;
+
+/// Four cores on two sockets. Hardware threads 0 and 4 share core 0.
+fn topology() -> Topology {
+    let thread = |cpu: u32| HwThread {
+        cpu,
+        core: cpu % CORES,
+        socket: cpu % CORES / 2,
+        numa: cpu % CORES / 2,
+        last_level_cache: None,
+    };
+    Topology { source: "test".into(), threads: (0..2 * CORES).map(thread).collect(), ..Topology::default() }
+}
+
+/// A run with these ranks: the host and the hardware threads of each.
+fn measured(ranks: &[(&str, &str)]) -> Run {
+    let stamped: Vec<(&str, [i64; 4])> =
+        ranks.iter().map(|(host, _)| (*host, [0, S, 9 * S, 10 * S])).collect();
+    let mut run = runs::run("r", &stamped);
+    run.topologies = vec![topology()];
+    run.nodes.iter_mut().for_each(|node| node.topology = Some(0));
+    for (record, (_, cpus)) in run.ranks.iter_mut().zip(ranks) {
+        record.allowed = CpuSet::parse(cpus).unwrap();
+        let first = record.allowed.numbers().next();
+        record.ran_on = [first, first];
+    }
+    run
+}
+
+/// Codes and messages.
+fn flags(run: &Run) -> Vec<[String; 2]> {
+    let folder = Folder::new();
+    folder.write(run);
+    let found = json(&report(&["report", folder.path().to_str().unwrap(), "--format", "json"]));
+    assert_valid("report", &found);
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let flags = found["runs"][0]["flags"].as_array().unwrap().iter();
+    flags.map(|flag| [&flag["code"], &flag["message"]].map(text)).collect()
+}
+
+fn codes(run: &Run) -> Vec<String> {
+    flags(run).into_iter().map(|[code, _]| code).collect()
+}
+
+#[test]
+fn ranks_with_cores_of_their_own_raise_no_flag() {
+    let own_cores = [("a", "0,4"), ("a", "1,5"), ("b", "2,6"), ("b", "3,7")];
+    assert_eq!(codes(&measured(&own_cores)), Vec::<String>::new());
+    // One rank of a node may use the whole node, and ranks of a socket may be as many as its hardware threads.
+    assert_eq!(codes(&measured(&[("a", "0-7"), ("b", "0-7")])), Vec::<String>::new());
+    assert_eq!(codes(&measured(&[("a", "0,1,4,5"), ("a", "0,1,4,5")])), Vec::<String>::new());
+    // What is not known raises nothing.
+    let mut unknown = measured(&[("a", "0-7"), ("a", "0-7")]);
+    unknown.topologies.clear();
+    unknown.nodes.iter_mut().for_each(|node| node.topology = None);
+    assert_eq!(codes(&unknown), Vec::<String>::new());
+}
+
+#[test]
+fn bindings_that_disturb_are_named() {
+    let unbound = flags(&measured(&[("a", "0-7"), ("a", "0-7"), ("b", "1")]));
+    let [[code, message]] = &unbound[..] else { panic!("{unbound:?}") };
+    assert_eq!(code, "unbound-ranks");
+    assert!(
+        message.starts_with("2 ranks (0, 1) may run on all hardware threads of their node: "),
+        "{message}"
+    );
+
+    let same = flags(&measured(&[("a", "0,4"), ("a", "0,4"), ("a", "0,4"), ("a", "1")]));
+    let expected = [
+        [
+            "overlapping-ranks",
+            "3 ranks (0, 1, 2) are bound to hardware threads that other ranks may use, too: check the binding of the launcher",
+        ],
+        ["more-ranks-than-cores", "4 ranks of a share 2 cores with 3 hardware threads"],
+    ];
+    assert_eq!(same, expected.map(|pair| pair.map(str::to_owned)));
+
+    let all_threads: Vec<(&str, String)> = (0..8).map(|cpu| ("a", cpu.to_string())).collect();
+    let all_threads: Vec<(&str, &str)> =
+        all_threads.iter().map(|(host, cpu)| (*host, cpu.as_str())).collect();
+    let both_nodes: Vec<(&str, &str)> =
+        all_threads.iter().copied().chain(all_threads.iter().map(|(_, cpu)| ("b", *cpu))).collect();
+    let crowded = flags(&measured(&both_nodes));
+    let expected = "8 ranks of a share 4 cores with 8 hardware threads; so do ranks of 1 more node";
+    assert_eq!(crowded, [["more-ranks-than-cores".to_owned(), expected.to_owned()]]);
+}
+
+#[test]
+fn a_move_to_another_core_is_told_and_one_to_a_sibling_is_not() {
+    let mut run = measured(&[("a", "0-3"), ("b", "0-3")]);
+    run.ranks[0].ran_on = [Some(0), Some(4)];
+    run.ranks[1].ran_on = [Some(2), None];
+    assert_eq!(codes(&run), Vec::<String>::new());
+    run.ranks[1].ran_on = [Some(2), Some(3)];
+    let expected = ["moved-ranks", "rank 1 began and ended on different cores"];
+    assert_eq!(flags(&run), [expected.map(str::to_owned)]);
+}
+
+#[test]
+fn nodes_that_differ_within_a_run_are_named() {
+    let mut run = measured(&[("a", "0,4"), ("b", "0,4"), ("c", "0,4"), ("c", "1,5")]);
+    let set = |run: &mut Run, node: usize, name: &str, value: &str| {
+        run.nodes[node].facts.as_mut().unwrap().inventory.set(name, value.into());
+    };
+    for (node, transports) in ["tcp", "tcp", "shared memory, tcp"].into_iter().enumerate() {
+        set(&mut run, node, "transports", transports);
+        set(&mut run, node, "switch", &format!("s{node}"));
+        set(&mut run, node, "other_hugepages", if node == 1 { "none" } else { "4 x 1048576 kB" });
+    }
+    let expected = ["unequal-nodes", "nodes differ: other_hugepages is 4 x 1048576 kB, but none on b"];
+    assert_eq!(flags(&run), [expected.map(str::to_owned)]);
+    // With equal numbers of ranks, nodes communicate in the same way.
+    let mut run = measured(&[("a", "0,4"), ("b", "0,4"), ("c", "0,4")]);
+    for (node, transports) in ["tcp", "verbs", "verbs"].into_iter().enumerate() {
+        set(&mut run, node, "transports", transports);
+    }
+    let expected = ["unequal-nodes", "nodes differ: transports is verbs, but tcp on a"];
+    assert_eq!(flags(&run), [expected.map(str::to_owned)]);
+}
