@@ -47,6 +47,7 @@ fn dependencies_point_one_way() {
         ("pmmpi-events", core.clone()),
         ("pmmpi-workload", events.clone()),
         ("pmmpi-kernels", BTreeSet::new()),
+        ("pmmpi-screen-kernels", BTreeSet::new()),
         ("pmmpi-launcher", named(&["pmmpi", "pmmpi-events", "pmmpi-workload", "pmmpi-kernels"])),
         ("pmmpi-runner", named(&["pmmpi", "pmmpi-events", "pmmpi-workload"])),
         ("pmmpi-agent", core.clone()),

@@ -1,0 +1,97 @@
+//! What all kernels have in common.
+
+use crate::error::Error;
+use crate::team::{Span, Team};
+
+/// A quantity that a kernel measures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Measure {
+    /// The quantity's name, for example `triad`.
+    pub name: &'static str,
+    /// The unit of its values.
+    pub unit: &'static str,
+    /// True if a larger value is better.
+    pub larger_is_better: bool,
+}
+
+/// The value of a measure in one repetition.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Value {
+    /// What the value is.
+    pub measure: Measure,
+    /// The value of the whole node.
+    pub node: f64,
+    /// The value of each hardware thread, in the order of [`Team::hardware_threads`].
+    pub threads: Vec<f64>,
+}
+
+/// One timed repetition.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Repetition {
+    /// From the earliest start to the latest end of any thread.
+    pub elapsed_ns: u64,
+    /// A value for each of [`Kernel::measures`], in their order.
+    pub values: Vec<Value>,
+}
+
+/// A kernel. The caller prepares it once, runs it as often as needed, and checks it at the end; [`repeat`] does this.
+pub trait Kernel {
+    /// The name that users type.
+    fn name(&self) -> &'static str;
+
+    /// What the kernel measures. The first measure stands for the kernel.
+    fn measures(&self) -> &'static [Measure];
+
+    /// Allocates. The pinned thread that uses a page is the first to touch this page.
+    fn prepare(&mut self, team: &Team) -> Result<(), Error>;
+
+    /// Runs one timed repetition.
+    fn run(&mut self, team: &Team) -> Result<Repetition, Error>;
+
+    /// Checks the results of all repetitions since [`Kernel::prepare`] that [`Kernel::run`] did not check itself.
+    fn check(&mut self, team: &Team) -> Result<(), Error>;
+
+    /// What the reader of the values must know, for example that the system gave no huge pages.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// Prepares a kernel, runs it, and returns the repetitions only if all results are right. The warm-ups come first and
+/// return no values: in them the processor leaves its sleep states and raises its frequency.
+pub fn repeat(
+    kernel: &mut dyn Kernel,
+    team: &Team,
+    warm_ups: usize,
+    repetitions: usize,
+) -> Result<Vec<Repetition>, Error> {
+    kernel.prepare(team)?;
+    for _ in 0..warm_ups {
+        kernel.run(team)?;
+    }
+    let done = (0..repetitions).map(|_| kernel.run(team)).collect::<Result<Vec<_>, _>>()?;
+    kernel.check(team)?;
+    Ok(done)
+}
+
+/// A rate in units per nanosecond (1e9 a second): `thread` in the time of each thread, and for the node the sum of all
+/// threads in the time from the earliest start to the latest end.
+pub(crate) fn rate(measure: Measure, thread: f64, spans: &[Span]) -> Value {
+    let threads: Vec<f64> = spans.iter().map(|span| thread / span.elapsed_ns() as f64).collect();
+    let node = thread * spans.len() as f64 / Span::of_all(spans).elapsed_ns() as f64;
+    Value { measure, node, threads }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_node_is_as_slow_as_its_last_thread() {
+        let measure = Measure { name: "copy", unit: "GB/s", larger_is_better: true };
+        let spans = [Span { start_ns: 100, end_ns: 200 }, Span { start_ns: 150, end_ns: 500 }];
+        let value = rate(measure, 1000.0, &spans);
+        assert_eq!(value.threads, [10.0, 1000.0 / 350.0]);
+        assert_eq!(value.node, 2000.0 / 400.0);
+    }
+}

@@ -1,0 +1,26 @@
+//! The kernels of `pmmpi screen`, which finds slow nodes of a fleet.
+//!
+//! A kernel runs on a [`Team`] of threads, each pinned to one hardware thread. Its result has a value for the whole
+//! node and a value for each hardware thread, so that a slow core has a name. Every kernel checks what it computed: a
+//! wrong result is an [`Error::Wrong`], never a time. The crate `pmmpi-kernels` is something else: its loops have known
+//! counts of events, and `pmmpi validate` compares counters with them.
+
+#![warn(missing_docs)]
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+compile_error!("the kernels are written for x86_64 and aarch64 only: write them for this processor, too");
+
+mod affinity;
+mod barrier;
+mod error;
+mod kernel;
+mod pages;
+mod random;
+mod team;
+mod triad;
+
+pub use affinity::allowed_hardware_threads;
+pub use error::{Error, Wrong};
+pub use kernel::{Kernel, Measure, Repetition, Value, repeat};
+pub use team::{Member, PerThread, Span, Team};
+pub use triad::{Stores, Triad, TriadSettings};
