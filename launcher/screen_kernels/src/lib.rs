@@ -12,6 +12,7 @@ compile_error!("the kernels are written for x86_64 and aarch64 only: write them 
 
 mod affinity;
 mod barrier;
+mod dgemm;
 mod error;
 mod kernel;
 mod latency;
@@ -21,6 +22,7 @@ mod team;
 mod triad;
 
 pub use affinity::allowed_hardware_threads;
+pub use dgemm::{Blas, Dgemm, DgemmSettings};
 pub use error::{Error, Wrong};
 pub use kernel::{Kernel, Measure, Repetition, Value, repeat};
 pub use latency::{Latency, LatencySettings};
