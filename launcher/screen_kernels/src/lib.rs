@@ -13,6 +13,7 @@ compile_error!("the kernels are written for x86_64 and aarch64 only: write them 
 mod affinity;
 mod barrier;
 mod dgemm;
+mod disk;
 mod error;
 mod fma;
 mod kernel;
@@ -25,6 +26,7 @@ mod triad;
 
 pub use affinity::allowed_hardware_threads;
 pub use dgemm::{Blas, Dgemm, DgemmSettings};
+pub use disk::{Disk, DiskSettings};
 pub use error::{Error, Wrong};
 pub use fma::{Fma, FmaSettings};
 pub use kernel::{Kernel, Measure, Repetition, Value, repeat};
