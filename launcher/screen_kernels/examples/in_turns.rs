@@ -142,7 +142,8 @@ fn triad(stores: Stores, team: &Team, pairs: usize, size: Option<u64>) -> Outcom
 }
 
 fn latency(team: &Team, pairs: usize, size: Option<u64>) -> Outcome<()> {
-    let (bytes, loads) = (size.unwrap_or(1 << 30), 1 << 20);
+    // Short repetitions: on a busy machine, many of them are then without an interruption.
+    let (bytes, loads) = (size.unwrap_or(1 << 30), 1 << 15);
     // The original has one thread.
     let team = Team::new(&team.hardware_threads()[..1])?;
     for huge_pages in [true, false] {
