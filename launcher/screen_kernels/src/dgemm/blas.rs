@@ -51,6 +51,11 @@ impl Blas {
     /// with it, to see that it works.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let shown = path.display();
+        if cfg!(target_feature = "crt-static") {
+            return Err(Error::Setting(format!(
+                "Cannot load the BLAS library {shown}: this program is static; use one that is not static"
+            )));
+        }
         // SAFETY: runs the initialisation of a library that the user chose to run.
         let library = unsafe { Library::new(path) }.map_err(|error| {
             Error::Setting(format!(
