@@ -46,7 +46,7 @@ impl DiskSettings {
     }
 }
 
-/// Speed of a disk. Only the first thread of the team works: its values are those of the node.
+/// Speed of a disk. Only the first thread of the team works, so the values are those of the node alone.
 pub struct Disk {
     settings: Arc<DiskSettings>,
     blocks: u64,

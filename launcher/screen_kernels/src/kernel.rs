@@ -21,7 +21,8 @@ pub struct Value {
     pub measure: Measure,
     /// The value of the whole node.
     pub node: f64,
-    /// The value of each hardware thread, in the order of [`Team::hardware_threads`].
+    /// The value of each hardware thread, in the order of [`Team::hardware_threads`]; empty if the measure has no values
+    /// of hardware threads.
     pub threads: Vec<f64>,
 }
 
