@@ -47,6 +47,19 @@ proptest! {
     }
 }
 
+/// Prefetchers find no order: hardly any line is near the line before it, and no distance is frequent.
+#[test]
+fn the_order_is_random() {
+    let ring = Ring::new(10_000, false, 1).unwrap();
+    let distances = ring.order.windows(2).map(|pair| i64::from(pair[1]) - i64::from(pair[0]));
+    let mut counts = std::collections::BTreeMap::new();
+    distances.clone().for_each(|distance| *counts.entry(distance).or_insert(0) += 1);
+    assert!(distances.filter(|distance| distance.abs() <= 16).count() < 100);
+    assert!(counts.values().all(|count| *count < 20));
+    let other = Ring::new(10_000, false, 2).unwrap();
+    assert!(ring.order.iter().zip(&other.order).filter(|(one, two)| one == two).count() < 20);
+}
+
 /// A load that returns the pointer of a wrong line ends at a wrong place.
 #[test]
 fn a_wrong_end_is_found() {
