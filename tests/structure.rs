@@ -48,7 +48,10 @@ fn dependencies_point_one_way() {
         ("pmmpi-workload", events.clone()),
         ("pmmpi-kernels", BTreeSet::new()),
         ("pmmpi-screen-kernels", BTreeSet::new()),
-        ("pmmpi-launcher", named(&["pmmpi", "pmmpi-events", "pmmpi-workload", "pmmpi-kernels"])),
+        (
+            "pmmpi-launcher",
+            named(&["pmmpi", "pmmpi-events", "pmmpi-workload", "pmmpi-kernels", "pmmpi-screen-kernels"]),
+        ),
         ("pmmpi-runner", named(&["pmmpi", "pmmpi-events", "pmmpi-workload"])),
         ("pmmpi-agent", core.clone()),
         ("pmmpi-topology", core.clone()),

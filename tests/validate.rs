@@ -54,6 +54,26 @@ fn assert_of_the_schema(found: &Value) {
     assert!(errors.is_empty(), "{errors:#?}");
 }
 
+/// Without memory for STREAM's arrays, validate says so, and the rest of its result stays.
+#[test]
+fn ceilings_without_memory_have_a_reason() {
+    let _alone = machine();
+    let folder = Folder::new("trust");
+    let mut command = Command::new("prlimit");
+    command
+        .arg("--as=200000000")
+        .arg(pmmpi())
+        .arg("validate")
+        .env(validation::FOLDER_VARIABLE, folder.path());
+    let output = run(command.args(["--ceilings", "--kernel", "page-touch", "--format", "json"]));
+    let found = findings(&output);
+    assert_of_the_schema(&found);
+    let ceilings = list(&found["ceilings"]);
+    assert!(!ceilings.is_empty() && ceilings.iter().all(|of| of["latency_ns"].is_null()), "{found:#}");
+    let reason = ceilings[0]["reason"].as_str().unwrap();
+    assert!(reason.contains("memory"), "{reason}");
+}
+
 #[test]
 fn what_the_kernel_counts_is_exact_and_kept() {
     let _alone = machine();

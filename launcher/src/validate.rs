@@ -4,6 +4,8 @@
 //! Recommended Procedure"): identify the processor, show which event each name stands for, link the documents that a
 //! human must read, run kernels whose counts are known in advance, compare, judge.
 
+mod ceiling_values;
+mod ceilings;
 mod documents;
 mod events;
 mod findings;
@@ -35,6 +37,9 @@ const REPEATS: usize = 7;
 /// Validates, prints and stores the result; gives the exit status.
 pub fn run(typed: &Validation) -> Result<i32, Failure> {
     let mut findings = find(typed, Path::new("/"))?;
+    if typed.ceilings {
+        findings.ceilings = ceilings::measure(Path::new("/"));
+    }
     // A partial result must not replace a stored result that covers more events.
     findings.kept =
         if typed.kernels.is_empty() && findings.is_all { keep(&findings) } else { StoredAt::NotAll };
@@ -228,6 +233,7 @@ mod tests {
         let typed = |cpu| Validation {
             cpu,
             kernels: vec!["page-touch".into(), "triad".into()],
+            ceilings: false,
             format: FormatArg::Json,
         };
         let found = |cpu| find(&typed(cpu), root.path()).map_err(|failure| failure.message).unwrap();

@@ -128,9 +128,9 @@ Examples:
     List(List),
     /// Find out which counters you can trust here
     #[command(after_help = "`validate` runs test loops with known counts, and compares the measured counts
-with the known counts. It takes a few seconds. pmmpi saves the result for this
-kind of processor in ~/.local/state/pmmpi (or in the folder that PMMPI_TRUST
-names) and replaces an earlier result.
+with the known counts. It takes a few seconds, with --ceilings longer. pmmpi
+saves the result for this kind of processor in ~/.local/state/pmmpi (or in the
+folder that PMMPI_TRUST names) and replaces an earlier result.
 
 Exit status: 0: no counted event is unusable; 1: at least one is unusable;
 2: the command line is wrong.
@@ -342,6 +342,9 @@ pub struct Validation {
     /// Run only this test loop; do not save the result
     #[arg(long = "kernel", value_name = "NAME")]
     pub kernels: Vec<String>,
+    /// Measure the attainable bandwidth and latency of memory
+    #[arg(long)]
+    pub ceilings: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -1,6 +1,7 @@
 //! The findings and the verdicts.
 
 use super::Reference;
+use super::ceiling_values::SocketCeilings;
 use super::documents::{self, Document};
 use super::events::Mapping;
 use super::section::{Measured, median};
@@ -32,6 +33,9 @@ pub struct Findings {
     pub memory: Option<MemoryFindings>,
     pub kernels: Vec<KernelFindings>,
     pub events: Vec<EventFinding>,
+    /// Attainable bandwidth and latency of each socket, with `--ceilings`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ceilings: Vec<SocketCeilings>,
     #[serde(skip)]
     pub kept: StoredAt,
     /// False if some kinds of cores are missing.
@@ -226,6 +230,7 @@ impl Findings {
             memory: None,
             kernels: Vec::new(),
             events: Vec::new(),
+            ceilings: Vec::new(),
             kept: StoredAt::NotAll,
             is_all: true,
         }

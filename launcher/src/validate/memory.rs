@@ -8,6 +8,9 @@ mod controllers;
 mod room;
 mod traffic;
 
+pub use controllers::socket;
+pub use room::{cache_size, free_bytes, mebibytes};
+
 use super::events::Mapping;
 use super::findings::{self, EventCheck};
 use super::section::{Measured, median};

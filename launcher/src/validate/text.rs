@@ -1,7 +1,7 @@
 //! The findings as text.
 
 use super::findings::{EventCheck, EventFinding, Findings, MemoryFindings, OnKind, StoredAt};
-use pmmpi::text::printable;
+use pmmpi::text::{count, printable};
 use pmmpi_events::validation::{EventVerdict, TRUSTED};
 use std::fmt::Write;
 
@@ -11,6 +11,7 @@ pub fn render(findings: &Findings) -> String {
     let _ = head(&mut text, findings);
     let _ = events(&mut text, findings);
     let _ = kernels(&mut text, findings);
+    let _ = ceilings(&mut text, findings);
     let _ = tail(&mut text, findings);
     text
 }
@@ -177,6 +178,41 @@ fn gigabytes(bytes: f64) -> String {
 
 fn range([low, high]: [f64; 2], shown: fn(f64) -> String) -> String {
     if (high - low).abs() < 0.5 { shown(low) } else { format!("{} .. {}", shown(low), shown(high)) }
+}
+
+/// Attainable bandwidth and latency of each socket.
+fn ceilings(text: &mut String, findings: &Findings) -> std::fmt::Result {
+    for of in &findings.ceilings {
+        let cores = count(of.hardware_threads.len(), "core");
+        writeln!(
+            text,
+            "\nceilings of socket {} (one thread on each of {cores}, best of 9 repetitions)",
+            of.socket
+        )?;
+        if let Some(why) = &of.reason {
+            writeln!(text, "  not measured: {}", wrapped(&printable(why), "  "))?;
+        }
+        if !of.bandwidth.is_empty() {
+            writeln!(text, "{:10} {:14} {:>12} {:>18}", "LOOP", "STORES", "GB/s", "GB/s OF MEMORY")?;
+        }
+        for rate in &of.bandwidth {
+            let [stream, memory] = [rate.gigabytes_per_s, rate.memory_gigabytes_per_s];
+            writeln!(text, "{:10} {:14} {stream:>12.2} {memory:>18.2}", rate.name, rate.stores)?;
+        }
+        if let Some((latency, lines)) = of.latency_ns.zip(of.lines_in_flight) {
+            writeln!(text, "latency of memory, one core: {latency:.1} ns per load")?;
+            let law = format!(
+                "concurrency: {lines:.0} cache lines must be in flight for the highest of these rates (Little's law: \
+                 bandwidth x latency / 64 bytes), {:.1} per core",
+                lines / of.hardware_threads.len() as f64
+            );
+            writeln!(text, "{}", wrapped(&law, "  "))?;
+        }
+        for note in &of.notes {
+            writeln!(text, "note: {}", wrapped(&printable(note), "  "))?;
+        }
+    }
+    Ok(())
 }
 
 fn tail(text: &mut String, findings: &Findings) -> std::fmt::Result {

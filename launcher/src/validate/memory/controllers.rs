@@ -179,7 +179,7 @@ fn online(root: &Path) -> Option<CpuSet> {
     CpuSet::parse(&fs::read_to_string(root.join("sys/devices/system/cpu/online")).ok()?)
 }
 
-pub(super) fn socket(root: &Path, cpu: u32) -> Option<u32> {
+pub fn socket(root: &Path, cpu: u32) -> Option<u32> {
     let file = root.join(format!("sys/devices/system/cpu/cpu{cpu}/topology/physical_package_id"));
     fs::read_to_string(file).ok()?.trim().parse().ok()
 }

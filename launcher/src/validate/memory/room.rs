@@ -59,7 +59,7 @@ fn caches(root: &Path, cpu: u32) -> Option<u64> {
     let size = |index: PathBuf| {
         let level: u32 = text(index.join("level"))?.parse().ok()?;
         let holds_data = text(index.join("type"))? != "Instruction";
-        (level >= 2 && holds_data).then(|| size(&text(index.join("size"))?))?
+        (level >= 2 && holds_data).then(|| cache_size(&text(index.join("size"))?))?
     };
     // Ignore impossible sizes.
     let sizes: Vec<u64> = indices.filter_map(size).filter(|bytes| *bytes < 1 << 40).collect();
@@ -99,8 +99,8 @@ fn node_of(address: *const u8) -> Option<u32> {
     u32::try_from(node).ok().filter(|_| !failed)
 }
 
-/// Parses "32768K" or "2M" to bytes.
-fn size(text: &str) -> Option<u64> {
+/// Parses the size of a cache, "32768K" or "2M", to bytes.
+pub fn cache_size(text: &str) -> Option<u64> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
     let shift = match unit {
@@ -115,7 +115,7 @@ fn size(text: &str) -> Option<u64> {
 
 /// The memory that pmmpi can use without disturbing other programs: the minimum over the system, the nearest NUMA node
 /// and the control groups.
-fn free_bytes(root: &Path, cpu: u32) -> Option<u64> {
+pub fn free_bytes(root: &Path, cpu: u32) -> Option<u64> {
     let system = kib(&text(root.join("proc/meminfo"))?, "MemAvailable:")?;
     [Some(system), near(root, cpu), of_groups(root)].into_iter().flatten().min()
 }
