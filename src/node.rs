@@ -21,7 +21,7 @@ pub use counted::counted;
 pub use cpu_set::CpuSet;
 pub use fact_names::FACTS;
 pub use facts::{FACTS_MAY_CHANGE_AFTER, Hardware, NodeFacts, NodeSettings, microcode_now};
-pub use health::{GpuReading, HEALTH_COUNTS, HealthCount, HealthReading, Watched};
+pub use health::{GpuReading, HEALTH_COUNTS, HealthCount, HealthReading, TRAFFIC_COUNTS, Watched};
 pub use inventory::Inventory;
 pub(crate) use kernel_files::text as kernel_text;
 pub use key::NodeKey;

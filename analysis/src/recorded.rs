@@ -3,7 +3,7 @@
 
 mod places;
 
-use pmmpi::node::NodeFacts;
+use pmmpi::node::{HealthCount, NodeFacts};
 use pmmpi::record::{Mode, Run, civil_from_days};
 use pmmpi::text::count;
 use serde::Serialize;
@@ -24,7 +24,7 @@ pub struct Recorded {
 /// One section.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Section {
-    /// run, launch, program, options, environment, binding, ranks, node, or topology.
+    /// run, launch, program, options, environment, binding, ranks, node, counts of nodes, or topology.
     pub name: &'static str,
     /// True if two runs of one job script may differ here: time, ids, results. [`differences`] leaves such sections out.
     #[serde(skip)]
@@ -81,6 +81,7 @@ impl Recorded {
             section("binding", false, pairs(places::binding(run))),
             section("ranks", true, pairs(places::ranks(run))),
             section("node", false, nodes(run)),
+            section("counts of nodes", true, node_counts(run)),
             section("topology", false, places::topology(run)),
         ];
         let run_id = run.header.run_id.clone();
@@ -220,6 +221,21 @@ fn nodes(run: &Run) -> Vec<Named> {
     let known =
         run.nodes.iter().filter_map(|node| Some((node.key.hostname.as_str(), of(node.facts.as_ref()?))));
     of_all(known)
+}
+
+/// What the kernels of the nodes counted during the run: hardware that does not work as it should, and network traffic.
+fn node_counts(run: &Run) -> Vec<Named> {
+    let of = |count: &HealthCount| {
+        let at: Vec<String> =
+            count.added_at.iter().map(|(place, added)| format!("{added} at {place}")).collect();
+        let at = if at.is_empty() { String::new() } else { format!(" ({})", at.join(", ")) };
+        Some((count.name.clone(), format!("{}{at}", count.added?)))
+    };
+    of_all(
+        run.nodes
+            .iter()
+            .map(|node| (node.key.hostname.as_str(), node.health.iter().filter_map(of).collect())),
+    )
 }
 
 /// Puts equal values of several nodes together: "off (1 node: n2); on (2 nodes: n1, n3)". Names keep the order in which they

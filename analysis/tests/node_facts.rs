@@ -6,7 +6,7 @@ mod common;
 mod runs;
 
 use common::*;
-use pmmpi::node::HealthCount;
+use pmmpi::node::{FACTS, HEALTH_COUNTS, HealthCount, TRAFFIC_COUNTS};
 use pmmpi::record::Run;
 use runs::run;
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 #[test]
 fn the_page_has_all_facts_and_counts() {
     let page = include_str!("../../docs/report.md");
-    for (name, meaning) in pmmpi::node::FACTS.iter().chain(&pmmpi::node::HEALTH_COUNTS) {
+    for (name, meaning) in FACTS.iter().chain(&HEALTH_COUNTS).chain(&TRAFFIC_COUNTS) {
         let row = format!("| `{name}` | {meaning} |");
         assert!(page.lines().any(|line| line == row), "docs/report.md has no row: {row}");
     }
@@ -134,7 +134,19 @@ fn what_the_kernel_counts_is_a_cause() {
     fleet(&folder, |node, session| match (node, session) {
         (4, 2) => (1.12, Box::new(|run| add(run, "core_throttles", 214, "core of cpu 3"))),
         (6, 2) => (1.0, Box::new(|run| add(run, "memory_errors_corrected", 3, "mc1"))),
-        _ => (1.0, Box::new(|run| add(run, "core_throttles", 0, ""))),
+        (8, 2) => (
+            1.12,
+            Box::new(|run| {
+                add(run, "network_bytes_sent", 9_000_000, "mlx5_0 port 1");
+                add(run, "network_waits", 7_000, "mlx5_0 port 1");
+            }),
+        ),
+        _ => (
+            1.0,
+            Box::new(|run| {
+                ["core_throttles", "network_waits"].into_iter().for_each(|name| add(run, name, 0, ""))
+            }),
+        ),
     });
     let path = folder.path().to_str().unwrap();
     let check = |found: &Value| {
@@ -150,6 +162,12 @@ fn what_the_kernel_counts_is_a_cause() {
         );
         assert!(slow["cause_share"].is_null() && slow["null_reasons"]["cause_share"].is_string());
         assert!(slow["null_reasons"].get("cause").is_none(), "{slow:#}");
+        // How much a node sent is no cause.
+        let congested = of(found, "n08");
+        assert_eq!(congested["cause"], "network-congestion", "{congested:#}");
+        let text = "ports waited to send: 7000 ticks during the median run, usually 0";
+        assert_eq!(congested["cause_text"], text);
+        assert_eq!(congested["facts_changed"].as_array().unwrap().len(), 1, "{congested:#}");
         let healthy = of(found, "n06");
         assert!(healthy["cause"].is_null() && healthy["facts_changed"][0]["change"] == 3.0, "{healthy:#}");
     };

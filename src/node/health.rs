@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// Names of counts with their meaning. A program that reads run files may find other names: those of a newer pmmpi.
-pub const HEALTH_COUNTS: [(&str, &str); 11] = [
+pub const HEALTH_COUNTS: [(&str, &str); 13] = [
     ("core_throttles", "times that cores were too hot and ran slower (Intel)"),
     ("socket_throttles", "times that sockets were too hot and ran slower (Intel)"),
     ("socket_throttled_ms", "time in which sockets ran slower because of heat (ms; Intel)"),
@@ -19,16 +19,30 @@ pub const HEALTH_COUNTS: [(&str, &str); 11] = [
     ("memory_errors_uncorrected", "errors of the memory that ECC could not correct"),
     ("link_downs", "times that a network link went down"),
     ("link_errors", "errors on network links: symbol, CRC and receive errors, recoveries of the link"),
+    (
+        "network_waits",
+        "time in which ports had data to send but the network took none (ticks of the port; InfiniBand)",
+    ),
+    ("network_drops", "packets that were dropped because the port or the node had no room for them"),
     ("pcie_errors_corrected", "corrected PCIe errors of network adapters and GPUs"),
     ("gpu_throttled_ms", "time in which GPUs ran slower because of heat or power (ms; NVIDIA)"),
     ("gpu_memory_errors_corrected", "errors of GPU memory that ECC corrected (NVIDIA)"),
     ("gpu_memory_errors_uncorrected", "errors of GPU memory that ECC could not correct (NVIDIA)"),
 ];
 
+/// Names of counts of the network, with their meaning: how much a node sent and received says nothing about its health.
+pub const TRAFFIC_COUNTS: [(&str, &str); 2] = [
+    (
+        "network_bytes_sent",
+        "bytes that ports of physical network adapters sent, for all programs of the node",
+    ),
+    ("network_bytes_received", "bytes that these ports received"),
+];
+
 /// One count of a node in a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HealthCount {
-    /// See [`HEALTH_COUNTS`].
+    /// See [`HEALTH_COUNTS`] and [`TRAFFIC_COUNTS`].
     pub name: String,
     /// How many places of the node have this count: cores, sockets, memory controllers, ports, devices.
     pub places: u32,
@@ -184,7 +198,41 @@ impl HealthReading {
                 self.set("link_downs", port.name.clone(), count);
             }
             if let Some(count) = sum(errors) {
-                self.set("link_errors", port.name, count);
+                self.set("link_errors", port.name.clone(), count);
+            }
+            self.read_traffic(&port, sum);
+        }
+    }
+
+    /// Documentation/ABI/stable/sysfs-class-infiniband, drivers/infiniband/hw/mlx5/counters.c and
+    /// Documentation/ABI/testing/sysfs-class-net-statistics. For RoCE, a port of an InfiniBand device counts remote memory
+    /// access, and the network device all other traffic.
+    fn read_traffic(&mut self, port: &super::links::Port, sum: impl Fn(&[&str]) -> Option<u64>) {
+        const WORD_BYTES: u64 = 4;
+        let (sent, received, drops, unit): (&str, &str, &[&str], u64) = match port.is_infiniband {
+            true => (
+                "counters/port_xmit_data",
+                "counters/port_rcv_data",
+                &["counters/port_xmit_discards", "hw_counters/out_of_buffer"],
+                WORD_BYTES,
+            ),
+            false => (
+                "statistics/tx_bytes",
+                "statistics/rx_bytes",
+                &["statistics/rx_missed_errors", "statistics/rx_fifo_errors"],
+                1,
+            ),
+        };
+        let waits = sum(&["counters/port_xmit_wait"]).filter(|_| port.is_infiniband);
+        let counts = [
+            ("network_bytes_sent", sum(&[sent]).map(|count| count.saturating_mul(unit))),
+            ("network_bytes_received", sum(&[received]).map(|count| count.saturating_mul(unit))),
+            ("network_drops", sum(drops)),
+            ("network_waits", waits),
+        ];
+        for (name, count) in counts {
+            if let Some(count) = count {
+                self.set(name, port.name.clone(), count);
             }
         }
     }
@@ -253,6 +301,10 @@ mod tests {
                 ),
                 ("sys/class/net/eno1/device/uevent", "\n"),
                 ("sys/class/net/eno1/carrier_down_count", "2\n"),
+                ("sys/class/net/eno1/statistics/tx_bytes", "1000\n"),
+                ("sys/class/net/eno1/statistics/rx_missed_errors", "5\n"),
+                ("sys/class/infiniband/mlx5_0/ports/1/counters/port_xmit_data", "100\n"),
+                ("sys/class/infiniband/mlx5_0/ports/1/counters/port_xmit_wait", "10\n"),
                 ("sys/class/net/veth7/carrier_down_count", "9\n"),
             ],
         );
@@ -299,6 +351,11 @@ mod tests {
                 ("sys/devices/system/edac/mc/mc1/ce_count", "1005\n"),
                 ("sys/class/infiniband/mlx5_0/ports/1/counters/symbol_error", "8\n"),
                 ("sys/class/net/veth7/carrier_down_count", "99\n"),
+                ("sys/class/net/veth7/statistics/tx_bytes", "99\n"),
+                ("sys/class/net/eno1/statistics/tx_bytes", "1700\n"),
+                ("sys/class/net/eno1/statistics/rx_missed_errors", "5\n"),
+                ("sys/class/infiniband/mlx5_0/ports/1/counters/port_xmit_data", "350\n"),
+                ("sys/class/infiniband/mlx5_0/ports/1/counters/port_xmit_wait", "60\n"),
             ],
         );
         let counts = before.until(Some(&HealthReading::read(root.path())));
@@ -311,10 +368,20 @@ mod tests {
         assert_eq!(added("memory_errors_uncorrected"), (Some(0), vec![]));
         assert_eq!(added("link_errors"), at("mlx5_0 port 1", 1));
         assert_eq!(added("link_downs"), (Some(0), vec![]));
+        // 250 words of 4 bytes.
+        let sent = [("mlx5_0 port 1".to_owned(), 1000), ("eno1".to_owned(), 700)];
+        assert_eq!(added("network_bytes_sent"), (Some(1700), sent.to_vec()));
+        assert_eq!(added("network_waits"), at("mlx5_0 port 1", 50));
+        assert_eq!(added("network_drops"), (Some(0), vec![]));
         assert_eq!((of(&counts, "memory_errors_corrected").before, of(&counts, "link_downs").before), (8, 3));
         assert_eq!(of(&counts, "pcie_errors_corrected").before, 4);
         assert_eq!(of(&counts, "socket_throttles").places, 2);
-        assert!(counts.iter().all(|count| HEALTH_COUNTS.iter().any(|(name, _)| *name == count.name)));
+        let mut known = HEALTH_COUNTS.iter().chain(&TRAFFIC_COUNTS).map(|(name, _)| *name);
+        assert!(
+            counts.iter().all(|count| known.clone().any(|name| name == count.name)),
+            "{:?}",
+            known.next()
+        );
     }
 
     #[test]

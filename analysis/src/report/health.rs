@@ -1,6 +1,6 @@
 //! What the kernels of a run's nodes counted during the run, when hardware did not work as it should.
 
-use pmmpi::node::HealthCount;
+use pmmpi::node::{HealthCount, TRAFFIC_COUNTS};
 use pmmpi::record::{NodeRecord, Run};
 use serde::Serialize;
 
@@ -30,7 +30,8 @@ pub struct HealthPlace {
 pub fn of(run: &Run, most: usize) -> Vec<HealthReport> {
     let counts = run.nodes.iter().flat_map(|node| node.health.iter().map(move |count| (node, count)));
     let grown = counts.filter_map(|(node, count)| HealthReport::new(node, count));
-    grown.take(most).collect()
+    let is_health = |count: &HealthReport| !TRAFFIC_COUNTS.iter().any(|(name, _)| *name == count.fact);
+    grown.filter(is_health).take(most).collect()
 }
 
 impl HealthReport {

@@ -67,13 +67,19 @@ fn of_health(unusual: &UnusualHealth, among: Among) -> String {
         "memory_errors_uncorrected" => "uncorrected memory errors",
         "link_downs" => "a network link went down",
         "link_errors" => "errors on network links",
+        "network_drops" => "dropped packets",
+        "network_waits" => "ports waited to send",
         "pcie_errors_corrected" => "corrected PCIe errors",
         "gpu_throttled_ms" => "GPUs throttled by heat or power",
         "gpu_memory_errors_corrected" => "corrected errors of GPU memory",
         "gpu_memory_errors_uncorrected" => "uncorrected errors of GPU memory",
         other => other,
     };
-    let unit = if unusual.name.ends_with("_ms") { "ms" } else { "times" };
+    let unit = match unusual.name {
+        name if name.ends_with("_ms") => "ms",
+        "network_waits" => "ticks",
+        _ => "times",
+    };
     let during = match among {
         Among::NodesOfClass => "the median run",
         Among::RunsOfNode => "this run",

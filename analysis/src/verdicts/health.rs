@@ -5,7 +5,7 @@ use super::node_report::FactChange;
 use crate::stats::health::HealthColumn;
 use crate::stats::median::NodeMedian;
 use crate::table::RunTable;
-use pmmpi::node::HEALTH_COUNTS;
+use pmmpi::node::{HEALTH_COUNTS, TRAFFIC_COUNTS};
 
 /// What such counts show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,13 +13,14 @@ pub(super) enum HealthKind {
     Throttling,
     MemoryErrors,
     NetworkLink,
+    NetworkCongestion,
     PcieErrors,
     GpuThrottling,
     GpuMemoryErrors,
 }
 
 /// Names of counts, with what they show. The first count of a kind says most.
-const KINDS: [(&str, HealthKind); 11] = [
+const KINDS: [(&str, HealthKind); 13] = [
     ("socket_throttles", HealthKind::Throttling),
     ("core_throttles", HealthKind::Throttling),
     ("socket_throttled_ms", HealthKind::Throttling),
@@ -27,6 +28,8 @@ const KINDS: [(&str, HealthKind); 11] = [
     ("memory_errors_corrected", HealthKind::MemoryErrors),
     ("link_downs", HealthKind::NetworkLink),
     ("link_errors", HealthKind::NetworkLink),
+    ("network_drops", HealthKind::NetworkCongestion),
+    ("network_waits", HealthKind::NetworkCongestion),
     ("pcie_errors_corrected", HealthKind::PcieErrors),
     ("gpu_throttled_ms", HealthKind::GpuThrottling),
     ("gpu_memory_errors_uncorrected", HealthKind::GpuMemoryErrors),
@@ -40,6 +43,7 @@ impl HealthKind {
             Self::Throttling => "throttling",
             Self::MemoryErrors => "memory-errors",
             Self::NetworkLink => "network-link",
+            Self::NetworkCongestion => "network-congestion",
             Self::PcieErrors => "pcie-errors",
             Self::GpuThrottling => "gpu-throttling",
             Self::GpuMemoryErrors => "gpu-memory-errors",
@@ -106,7 +110,7 @@ fn of(table: &RunTable, rows: &[u32], times: &[f64]) -> Vec<NodeHealth> {
 
 /// Names of the table's counters that this module needs.
 pub(crate) fn counters() -> impl Iterator<Item = &'static str> {
-    HEALTH_COUNTS.iter().map(|(name, _)| *name)
+    HEALTH_COUNTS.iter().chain(&TRAFFIC_COUNTS).map(|(name, _)| *name)
 }
 
 #[cfg(test)]
