@@ -5,7 +5,7 @@ use super::node_report::FactChange;
 use crate::stats::health::HealthColumn;
 use crate::stats::median::NodeMedian;
 use crate::table::RunTable;
-use pmmpi::node::{HEALTH_COUNTS, TRAFFIC_COUNTS};
+use pmmpi::node::HEALTH_COUNTS;
 
 /// What such counts show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,7 +110,7 @@ fn of(table: &RunTable, rows: &[u32], times: &[f64]) -> Vec<NodeHealth> {
 
 /// Names of the table's counters that this module needs.
 pub(crate) fn counters() -> impl Iterator<Item = &'static str> {
-    HEALTH_COUNTS.iter().chain(&TRAFFIC_COUNTS).map(|(name, _)| *name)
+    HEALTH_COUNTS.iter().map(|(name, _)| *name)
 }
 
 #[cfg(test)]
