@@ -130,7 +130,7 @@ codes! {
         "session s2 has 20 suspects, and 0 nodes that were OK before; a comparison needs 3 such nodes; suspects keep \
          their earlier verdicts (./hpl)"
     FewRuns "few-runs"
-        "A node has fewer than 5 runs in a class: differences may be noise, and the node can only be OK or SUSPECT."
+        "A node has fewer than 5 runs in a class: differences may be noise. By its times, the node can only be OK or SUSPECT."
         "Measure 7 runs: --runs 7, or `pmmpi repeat --runs 7` for an MPI program."
         "n0222 has only 3 runs, but the report needs 5"
     FlakyNode "flaky-node"

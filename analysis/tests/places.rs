@@ -231,6 +231,14 @@ fn slow_runs_name_their_cores() {
     assert_eq!(missed, 0);
     // The false discovery rate is 1 %.
     assert!(wrong * 50 <= named, "{wrong} of {named}");
+    // The picture shows the first eight runs: a column per core, and the slow cores in another colour.
+    let page = out(&report(&["report", path, "--format", "html"]));
+    let (_, picture) = page.split_once("<figcaption>Where they were slow").expect("a picture");
+    let (picture, _) = picture.split_once("</figure>").unwrap();
+    assert_eq!(picture.matches("<rect ").count(), 8 * 48);
+    let slow = runs[..8].iter().map(|run| run["places"]["places"].as_array().unwrap().len());
+    assert_eq!(picture.matches("<rect class=\"slow\"").count(), slow.sum::<usize>());
+    assert!(picture.contains("(the first 8 of 31)"), "{picture}");
     let text = out(&report(&["report", path]));
     let line = text.lines().find(|line| line.starts_with("cpi/snoop-filter: at ")).expect(&text);
     assert!(

@@ -1,12 +1,13 @@
 //! The report as one HTML file without scripts and external content; its security policy would block both. It is also
 //! well-formed XML, and the tests read it as such.
 
+mod places_plot;
 mod plot;
 
 use super::origin::Origin;
 use super::tables;
 use super::tabular::{Cell, Table};
-use super::{answer, cells, first_warnings, one_line};
+use super::{answer, cells, first_warnings, one_line, where_slow};
 use crate::report::Report;
 use crate::stats::verdict_rule::Verdict;
 use crate::verdicts::node_report::NodeReport;
@@ -62,7 +63,13 @@ fn plots(report: &Report) -> String {
     for node in &report.nodes {
         classes.entry(numbers[node.class.as_str()]).or_default().push(node);
     }
-    classes.into_iter().filter_map(|(number, nodes)| plot::of_class(number, &nodes)).take(MOST).collect()
+    let of_classes: String =
+        classes.into_iter().filter_map(|(number, nodes)| plot::of_class(number, &nodes)).take(MOST).collect();
+    let nodes = report.nodes.iter();
+    let nodes = nodes.filter_map(|node| Some((cells::shortened(&node.node), node.places.as_deref()?)));
+    let runs = report.slow_runs.iter();
+    let runs = runs.filter_map(|run| Some((where_slow::name_of_run(run), run.places.as_ref()?)));
+    of_classes + &places_plot::of(nodes) + &places_plot::of(runs)
 }
 
 fn of_table(table: &Table) -> String {

@@ -82,7 +82,7 @@ fn about_nodes(text: &mut String, report: &Report) {
     gauge(
         text,
         "pmmpi_node_slower_by_at_least_ratio",
-        "Lower limit of a node's slowdown. The limit is as certain as the verdict of the node.",
+        "Lower limit of a node's slowdown: the node is slower by more with a probability of 99 %.",
         least,
     );
     let drain = of_each(&|node| Some(f64::from(u8::from(node.should_be_drained()))));

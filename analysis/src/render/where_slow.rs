@@ -16,10 +16,15 @@ type SlowOne<'a> = (String, &'a SlowPlaces);
 /// One sentence for each cause whose places are known, the cause of most runs first: "cpi/snoop-filter: at 4 to 12 of 48
 /// cores, bytes into the L2 cache are 1.5 to 2.2 times the usual (74 runs; most often socket 1 core 3: 12 runs)".
 pub fn of_runs(runs: &[SlowRunReport]) -> Vec<String> {
-    let which = |run: &SlowRunReport| format!("run {} of {}", shortened(&run.run_id), shortened(&run.node));
-    let slow =
-        runs.iter().filter_map(|run| Some((run.why.cause.as_deref()?, (which(run), run.places.as_ref()?))));
+    let slow = runs
+        .iter()
+        .filter_map(|run| Some((run.why.cause.as_deref()?, (name_of_run(run), run.places.as_ref()?))));
     sentences(slow, "run")
+}
+
+/// "run 20261125T... of n03".
+pub(super) fn name_of_run(run: &SlowRunReport) -> String {
+    format!("run {} of {}", shortened(&run.run_id), shortened(&run.node))
 }
 
 /// The same for the causes of slow nodes.
@@ -136,7 +141,7 @@ fn number(place: &PlaceOfRun, by: &str) -> Option<u32> {
 }
 
 /// A measure for people, and its verb.
-fn in_words(measure: &str) -> (&str, &'static str) {
+pub(super) fn in_words(measure: &str) -> (&str, &'static str) {
     match measure {
         "system_read_bytes" => ("bytes into the L2 cache", "are"),
         "snoop_filter_evictions" => ("evictions of snoop filters", "are"),

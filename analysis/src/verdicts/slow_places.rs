@@ -15,6 +15,9 @@ pub struct SlowPlaces {
     pub sockets: usize,
     /// The places.
     pub places: Vec<PlaceOfRun>,
+    /// All places that were compared, in their order: for a picture.
+    #[serde(skip)]
+    pub all: Vec<PlaceOfRun>,
 }
 
 /// One place.

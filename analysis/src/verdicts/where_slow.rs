@@ -7,6 +7,7 @@ use crate::input::place_source::PlaceSource;
 use crate::stats::runs::SlowRunSettings;
 use crate::stats::slow_places::{SlowPlace, slow_places};
 use crate::stats::verdict_rule::Verdict;
+use crate::stats::within_nodes;
 use crate::table::RunTable;
 use crate::table::place_table::{Level, Place, PlaceResult, PlaceTable};
 use crate::table::place_values::{OfPlace, PlaceKey, Wanted, of_table};
@@ -263,22 +264,29 @@ impl Group<'_> {
             }
             let places: Vec<Identity> = by_place.keys().copied().collect();
             let all: Vec<Vec<f64>> = by_place.into_values().collect();
-            let of_slow = |of: &SlowPlace| {
-                let [_, core, rank] = places[of.place];
-                let more = 1.0 + of.more;
+            let at = |place: usize, more: f64| {
+                let [_, core, rank] = places[place];
                 let ratio = if measure.is_lower { 1.0 / more } else { more };
-                PlaceOfRun { socket: sockets[&places[of.place]], core, rank, ratio }
+                PlaceOfRun { socket: sockets[&places[place]], core, rank, ratio }
             };
+            let of_slow = |of: &SlowPlace| at(of.place, 1.0 + of.more);
             let found: Vec<PlaceOfRun> =
                 slow_places(&all, settings).iter().filter(|of| of.run == slow).map(of_slow).collect();
             let sockets = sockets.values().collect::<BTreeSet<&Option<u32>>>().len();
             let (by, compared) = (level.name(), all.len());
-            (!found.is_empty()).then_some(SlowPlaces {
+            let own = |(place, values): (usize, &Vec<f64>)| {
+                let known: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
+                let usual = within_nodes::median_of(&mut { known })?;
+                values[slow].is_finite().then(|| at(place, (values[slow] - usual).exp()))
+            };
+            let pictured = || all.iter().enumerate().filter_map(own).collect();
+            (!found.is_empty()).then(|| SlowPlaces {
                 measure: measure.name,
                 by,
                 compared,
                 sockets,
                 places: found,
+                all: pictured(),
             })
         })
     }
