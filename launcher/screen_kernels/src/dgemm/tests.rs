@@ -7,7 +7,7 @@ use std::path::Path;
 #[test]
 fn products_are_right() {
     let team = small_team();
-    for (n, products) in [(1, 1), (2, 3), (17, 2), (100, 10), (500, 1)] {
+    for (n, products) in [(1, 1), (2, 3), (17, 2), (100, 10), (500, 1), (600, 1)] {
         let mut dgemm = Dgemm::new(DgemmSettings { n, products, blas: None }).unwrap();
         let repetitions = repeat(&mut dgemm, &team, 1, 2).unwrap();
         assert_eq!(repetitions[0].values[0].threads.len(), team.len());
