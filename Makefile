@@ -19,7 +19,7 @@ HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 
 VERSION = $(shell sed -n '/^\[workspace.package\]/,/^$$/s/^version = "\(.*\)"/\1/p' Cargo.toml)
 
-.PHONY: help tool build stage test test-pmu test-dist lint doc bench bench-pmu simulate demo install install-staged runner \
+.PHONY: help tool build stage test test-pmu test-dist lint doc bench bench-pmu bench-kernels simulate demo install install-staged runner \
 	uninstall dist deb
 
 help: ## show this list
@@ -84,6 +84,11 @@ bench: build ## measure what pmmpi costs, compared with other programs; writes b
 bench-%: build ## run one part of bench, on stdout: start, jobs, counters, regions, scale, widths, bounds, report or years
 	@bench/peers/venv.sh $(PEERS)
 	@$(RELEASE)/pmmpi-bench $(STAGE)/bin/pmmpi $(PEERS)/bin/python $*
+
+bench-kernels: ## run the kernels of screening and their originals in C in turns (dgemm: OpenBLAS, which must be installed)
+	@for part in triad triad-nt latency dgemm; do \
+		$(CARGO) run --release --locked --quiet -p pmmpi-screen-kernels --example in_turns -- $$part || exit 1; \
+	done
 
 simulate: build ## measure how often the verdicts are right on simulated fleets; writes docs/simulation.md
 	$(RELEASE)/examples/simulate > $(CARGO_TARGET_DIR)/simulation.md
