@@ -50,10 +50,14 @@ fn options(line: &str) -> String {
     ];
     /// Prefixes of the same: dracut, Warewulf, xCAT and other boot systems.
     const OWN_PREFIXES: [&str; 6] = ["rd.", "wwinit", "wwid", "xcat", "ifname", "luks"];
+    /// Parts of names whose values may be secret.
+    const SECRET: [&str; 5] = ["pass", "secret", "token", "key", "cred"];
     let is_own = |option: &&str| {
         let name = option.split('=').next().unwrap_or_default();
+        let is_secret = || SECRET.iter().any(|part| name.to_ascii_lowercase().contains(part));
         OWN.contains(&name)
             || OWN_PREFIXES.iter().any(|prefix| name.to_ascii_lowercase().starts_with(prefix))
+            || is_secret()
             || has_identity(option)
     };
     // After a lone `--` come the arguments of init.
@@ -158,7 +162,7 @@ mod tests {
         let common = "isolcpus=1-3 mitigations=off quiet intel_idle.max_cstate=1 quiet";
         let first = format!(
             "BOOT_IMAGE=/vmlinuz-6.1 root=UUID=6f1c2a3b-0000-4c1d-9e8f-0123456789ab {common} \
-             ip=10.1.2.3::10.1.0.1:255.255.0.0:n1:eno1 hw=52:54:00:12:34:56 wwid.url=http://10.0.0.1:9873/x -- single"
+             ip=10.1.2.3::10.1.0.1:255.255.0.0:n1:eno1 hw=52:54:00:12:34:56 inst.vncpassword=abc wwid.url=http://10.0.0.1:9873/x -- single"
         );
         let second =
             format!("{common} BOOT_IMAGE=/vmlinuz-5.14 root=/dev/sda1 rd.luks.uuid=1 nodeaddr=10.1.2.4");

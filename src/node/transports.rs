@@ -5,9 +5,9 @@
 //! (process_vm_readv(2), "CMA") leaves no trace.
 
 use super::inventory::Inventory;
-use super::kernel_files::entries;
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::Read;
 use std::path::Path;
 
 /// What processes open, or map, to communicate. The first text that a path contains counts.
@@ -49,7 +49,7 @@ const COMPONENTS: [&str; 3] = ["pml", "btl", "mtl"];
 /// Nothing if the process cannot be read.
 pub fn of_process(root: &Path, pid: u32, own_file: (u64, u64)) -> Inventory {
     let mut facts = Inventory::default();
-    let Ok(maps) = fs::read_to_string(root.join(format!("proc/{pid}/maps"))) else { return facts };
+    let Some(maps) = beginning(&root.join(format!("proc/{pid}/maps"))) else { return facts };
     let mappings: Vec<Mapping<'_>> = maps.lines().filter_map(Mapping::parse).collect();
     if !mappings.iter().any(|mapping| (mapping.device, mapping.inode) == own_file) {
         return facts;
@@ -75,6 +75,14 @@ pub fn of_process(root: &Path, pid: u32, own_file: (u64, u64)) -> Inventory {
     facts
 }
 
+/// The first megabytes of a file of /proc: the program waits for the answer. Bytes that are not UTF-8 are replaced.
+fn beginning(path: &Path) -> Option<String> {
+    const MOST_BYTES: u64 = 4 << 20;
+    let mut bytes = Vec::new();
+    fs::File::open(path).ok()?.take(MOST_BYTES).read_to_end(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
 /// A line of /proc/PID/maps (proc(5)).
 struct Mapping<'a> {
     is_shared: bool,
@@ -98,10 +106,9 @@ impl<'a> Mapping<'a> {
 
 /// What the descriptors of the process lead to; `None` if it may not be read.
 fn open_files(root: &Path, pid: u32) -> Option<Vec<String>> {
-    let folder = format!("proc/{pid}/fd");
-    fs::read_dir(root.join(&folder)).ok()?;
-    let target = |name: String| fs::read_link(root.join(&folder).join(name)).ok();
-    let targets = entries(root, &folder).into_iter().filter_map(target);
+    const MOST: usize = 16_384;
+    let entries = fs::read_dir(root.join(format!("proc/{pid}/fd"))).ok()?;
+    let targets = entries.take(MOST).flatten().filter_map(|entry| fs::read_link(entry.path()).ok());
     Some(targets.map(|path| path.to_string_lossy().into_owned()).collect())
 }
 
@@ -112,8 +119,7 @@ fn inode_of_socket(path: &str) -> Option<&str> {
 /// True if a socket of the process is connected with another address than the loopback: launchers use the loopback, too.
 fn has_tcp(root: &Path, pid: u32, sockets: &BTreeSet<&str>) -> bool {
     const ESTABLISHED: &str = "01";
-    let of_file =
-        |name: &str| fs::read_to_string(root.join(format!("proc/{pid}/net/{name}"))).unwrap_or_default();
+    let of_file = |name: &str| beginning(&root.join(format!("proc/{pid}/net/{name}"))).unwrap_or_default();
     !sockets.is_empty()
         && ["tcp", "tcp6"].into_iter().map(of_file).any(|table| {
             // sl local_address rem_address st tx_queue:rx_queue tr:tm->when retrnsmt uid timeout inode (proc_net_tcp.rst)

@@ -2,10 +2,10 @@
 
 use super::rank::RankRecord;
 use super::run::Run;
-use crate::node::HwThread;
-use std::collections::BTreeSet;
+use crate::node::{CpuSet, HwThread};
+use std::collections::{BTreeSet, HashMap};
 
-/// See [`Run::bound_to`].
+/// See [`Run::bindings`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum BoundTo {
     /// One hardware thread.
@@ -40,8 +40,8 @@ impl BoundTo {
 }
 
 impl Run {
-    /// What a rank of this run is bound to.
-    pub fn bound_to(&self, rank: &RankRecord) -> BoundTo {
+    /// What a rank is bound to.
+    fn bound_to(&self, rank: &RankRecord) -> BoundTo {
         let topology = self.nodes[rank.node.index()].topology;
         let Some(topology) = topology.map(|topology| &self.topologies[topology as usize]) else {
             return BoundTo::Unknown;
@@ -61,9 +61,21 @@ impl Run {
         }
     }
 
+    /// What each rank is bound to, in the order of `ranks`.
+    pub fn bindings(&self) -> Vec<BoundTo> {
+        // Nodes of a job are alike, so there are few different pairs.
+        let mut known: HashMap<(Option<u32>, &CpuSet), BoundTo> = HashMap::new();
+        let mut bindings = Vec::with_capacity(self.ranks.len());
+        for rank in &self.ranks {
+            let key = (self.nodes[rank.node.index()].topology, &rank.allowed);
+            bindings.push(*known.entry(key).or_insert_with(|| self.bound_to(rank)));
+        }
+        bindings
+    }
+
     /// What the ranks of this run are bound to, each kind once: "cores", or "cores and nothing". `None` without ranks.
     pub fn ranks_are_bound_to(&self) -> Option<String> {
-        let kinds: BTreeSet<BoundTo> = self.ranks.iter().map(|rank| self.bound_to(rank)).collect();
+        let kinds: BTreeSet<BoundTo> = self.bindings().into_iter().collect();
         let kinds: Vec<&str> = kinds.into_iter().map(BoundTo::text).collect();
         (!kinds.is_empty()).then(|| kinds.join(" and "))
     }

@@ -3,12 +3,12 @@
 
 use super::metrics::{Flag, MetricReport};
 use crate::table::run_settings::may_differ_between_nodes;
-use pmmpi::node::{CpuSet, NodeFacts, Topology};
+use pmmpi::node::{CpuSet, HwThread, NodeFacts, Topology};
 use pmmpi::record::{BoundTo, RankRecord, Run};
 use pmmpi::text::count;
 use pmmpi::{NodeId, RankId};
 use pmmpi_events::metrics::RUNNING_SHARE_FLOOR;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// A message names at most so many ranks, nodes or metrics.
 const NAMED: usize = 4;
@@ -88,12 +88,11 @@ pub fn of(run: &Run, metrics: &[MetricReport]) -> Vec<Flag> {
         flags.push(Flag { code: flag.code(), message: message.into(), discards: false });
     };
     let nodes = ranks_by_node(run);
+    let bindings = run.bindings();
     let several = || nodes.values().filter(|ranks| ranks.len() > 1);
-    let unbound: Vec<RankId> = several()
-        .flatten()
-        .filter(|rank| run.bound_to(rank) == BoundTo::Nothing)
-        .map(|rank| rank.rank)
-        .collect();
+    let rank = |at: &usize| run.ranks[*at].rank;
+    let unbound = several().flatten().filter(|at| bindings[**at] == BoundTo::Nothing);
+    let unbound: Vec<RankId> = unbound.map(rank).collect();
     if !unbound.is_empty() {
         let message = format!(
             "{} may run on all hardware threads of {}: bind ranks, for example with mpirun --bind-to core or srun \
@@ -103,7 +102,13 @@ pub fn of(run: &Run, metrics: &[MetricReport]) -> Vec<Flag> {
         );
         raise(RunFlag::UnboundRanks, message);
     }
-    let overlapping: Vec<RankId> = several().flat_map(|ranks| overlapping(run, ranks)).collect();
+    let mut threads = ThreadsOfSets::default();
+    let mut overlapping: Vec<RankId> = Vec::new();
+    for ranks in several() {
+        let is_bound = |at: &&usize| !matches!(bindings[**at], BoundTo::Nothing | BoundTo::Unknown);
+        let bound: Vec<usize> = ranks.iter().filter(is_bound).copied().collect();
+        overlapping.extend(sharing(run, &bound, &mut threads).iter().map(rank));
+    }
     if !overlapping.is_empty() {
         let message = format!(
             "{} are bound to hardware threads that other ranks may use, too: check the binding of the launcher",
@@ -111,7 +116,7 @@ pub fn of(run: &Run, metrics: &[MetricReport]) -> Vec<Flag> {
         );
         raise(RunFlag::OverlappingRanks, message);
     }
-    if let Some(message) = crowded(run, &nodes) {
+    if let Some(message) = crowded(run, &nodes, &mut threads) {
         raise(RunFlag::MoreRanksThanCores, message);
     }
     let moved: Vec<RankId> =
@@ -137,9 +142,10 @@ pub fn of(run: &Run, metrics: &[MetricReport]) -> Vec<Flag> {
     flags
 }
 
-fn ranks_by_node(run: &Run) -> BTreeMap<NodeId, Vec<&RankRecord>> {
-    let mut nodes: BTreeMap<NodeId, Vec<&RankRecord>> = BTreeMap::new();
-    run.ranks.iter().for_each(|rank| nodes.entry(rank.node).or_default().push(rank));
+/// The ranks of each node, as indices into the ranks of the run.
+fn ranks_by_node(run: &Run) -> BTreeMap<NodeId, Vec<usize>> {
+    let mut nodes: BTreeMap<NodeId, Vec<usize>> = BTreeMap::new();
+    run.ranks.iter().enumerate().for_each(|(at, rank)| nodes.entry(rank.node).or_default().push(at));
     nodes
 }
 
@@ -148,36 +154,52 @@ fn topology(run: &Run, node: NodeId) -> Option<&Topology> {
     run.nodes[node.index()].topology.map(|topology| &run.topologies[topology as usize])
 }
 
-/// The bound ranks of a node that share a hardware thread with another rank.
-fn overlapping(run: &Run, ranks: &[&RankRecord]) -> Vec<RankId> {
-    let is_bound = |rank: &&RankRecord| !matches!(run.bound_to(rank), BoundTo::Nothing | BoundTo::Unknown);
-    let bound: Vec<&RankRecord> = ranks.iter().copied().filter(|rank| is_bound(rank)).collect();
+/// Hardware threads of the node in each set. Nodes of a job are alike, so there are few different sets.
+#[derive(Default)]
+struct ThreadsOfSets<'a>(HashMap<(u32, &'a CpuSet), Vec<&'a HwThread>>);
+
+impl<'a> ThreadsOfSets<'a> {
+    /// None without a topology.
+    fn of(&mut self, run: &'a Run, rank: &'a RankRecord) -> &[&'a HwThread] {
+        let Some(number) = run.nodes[rank.node.index()].topology else { return &[] };
+        let threads = &run.topologies[number as usize].threads;
+        let here = || threads.iter().filter(|thread| rank.allowed.contains(thread.cpu)).collect();
+        self.0.entry((number, &rank.allowed)).or_insert_with(here)
+    }
+}
+
+/// Those of the ranks of a node that share a hardware thread with so many others that some have none for themselves.
+fn sharing<'a>(run: &'a Run, ranks: &[usize], threads: &mut ThreadsOfSets<'a>) -> Vec<usize> {
     let mut users: BTreeMap<u32, usize> = BTreeMap::new();
-    let mut of_set: BTreeMap<String, (&CpuSet, usize)> = BTreeMap::new();
-    bound.iter().for_each(|rank| of_set.entry(rank.allowed.to_string()).or_insert((&rank.allowed, 0)).1 += 1);
-    for (set, ranks) in of_set.values() {
-        set.numbers().for_each(|cpu| *users.entry(cpu).or_default() += ranks);
+    for at in ranks {
+        threads.of(run, &run.ranks[*at]).iter().for_each(|thread| *users.entry(thread.cpu).or_default() += 1);
     }
     // Ranks that share a socket or a NUMA node, and have a hardware thread each, do not disturb one another.
-    let crowds = |rank: &&RankRecord| {
-        let here = rank.allowed.numbers().count();
-        rank.allowed.numbers().any(|cpu| users[&cpu] > here)
+    let mut shares = |at: &&usize| {
+        let here = threads.of(run, &run.ranks[**at]);
+        here.iter().any(|thread| users[&thread.cpu] > here.len())
     };
-    bound.into_iter().filter(crowds).map(|rank| rank.rank).collect()
+    ranks.iter().filter(|at| shares(at)).copied().collect()
 }
 
 /// Nodes whose ranks outnumber their cores.
-fn crowded(run: &Run, nodes: &BTreeMap<NodeId, Vec<&RankRecord>>) -> Option<String> {
-    let of = |(node, ranks): (&NodeId, &Vec<&RankRecord>)| {
-        let topology = topology(run, *node)?;
-        let here = topology
-            .threads
-            .iter()
-            .filter(|thread| ranks.iter().any(|rank| rank.allowed.contains(thread.cpu)));
-        let here: Vec<_> = here.collect();
-        let cores = here.iter().map(|thread| thread.core).collect::<BTreeSet<_>>().len();
+fn crowded<'a>(
+    run: &'a Run,
+    nodes: &BTreeMap<NodeId, Vec<usize>>,
+    threads: &mut ThreadsOfSets<'a>,
+) -> Option<String> {
+    let of = |(node, ranks): (&NodeId, &Vec<usize>)| {
+        let (mut cores, mut here) = (BTreeSet::new(), BTreeSet::new());
+        let mut known: HashSet<&CpuSet> = HashSet::new();
+        for rank in ranks.iter().map(|at| &run.ranks[*at]).filter(|rank| known.insert(&rank.allowed)) {
+            for thread in threads.of(run, rank) {
+                cores.insert(thread.core);
+                here.insert(thread.cpu);
+            }
+        }
         let host = &run.nodes[node.index()].key.hostname;
-        (cores > 0 && ranks.len() > cores).then_some((ranks.len(), cores, here.len(), host))
+        let is_crowded = !cores.is_empty() && ranks.len() > cores.len();
+        is_crowded.then_some((ranks.len(), cores.len(), here.len(), host))
     };
     let crowded: Vec<_> = nodes.iter().filter_map(of).collect();
     let (ranks, cores, threads, host) = crowded.first()?;
@@ -202,7 +224,7 @@ fn has_moved(run: &Run, rank: &RankRecord) -> bool {
 }
 
 /// Facts in which nodes of the run differ. How processes communicate may differ between nodes with other numbers of ranks.
-fn unequal(run: &Run, nodes: &BTreeMap<NodeId, Vec<&RankRecord>>) -> Option<String> {
+fn unequal(run: &Run, nodes: &BTreeMap<NodeId, Vec<usize>>) -> Option<String> {
     let alike = nodes.values().map(Vec::len).collect::<BTreeSet<_>>().len() < 2;
     let is_compared = |name: &str| {
         !may_differ_between_nodes(name) && (alike || !["transports", "mpi_components"].contains(&name))
