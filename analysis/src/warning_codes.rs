@@ -254,7 +254,7 @@ codes! {
          variable, or what ranks are bound to."
         "Compare only runs with equal settings: add the settings to the class, for example \
          `--class-by cpu,command,ranks,env.OMP_NUM_THREADS`. `pmmpi diff` compares two runs."
-        "runs of ./hpl differ in env.OMP_NUM_THREADS: 8 in 33 runs, not set in 2 runs (0c5f1e, 9a22b0)"
+        "runs differ in env.OMP_NUM_THREADS: 8 in 33 runs, not set in 2 runs (0c5f1e, 9a22b0) (./hpl)"
     SharedRuns "shared-runs"
         "Some runs are in both A and B. The comparison leaves them out."
         "Choose sets without runs in common."

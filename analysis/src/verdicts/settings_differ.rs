@@ -38,7 +38,7 @@ pub(super) fn of_class(table: &RunTable, nodes: &[&[u32]], class: &str) -> Vec<W
             }
         }
         if runs.len() > 1 {
-            let message = format!("runs of {class} differ in {name}: {}", described(table, &runs));
+            let message = format!("runs differ in {name}: {} ({class})", described(table, &runs));
             warnings.push(Warning::new(WarningCode::SettingsDiffer, message));
         }
     }
