@@ -470,7 +470,8 @@ impl<T> Input<T> {
         }
         for key in options.class_by.asked() {
             // Runs of pmmpi have these keys, and other runs may do without.
-            if !(matches!(key, Key::Named(_)) || key.is_fact()) || (key.is_fact() && !self.runs.is_empty()) {
+            let is_recorded = key.is_fact() || matches!(key, Key::Fact(_));
+            if !(matches!(key, Key::Named(_)) || is_recorded) || (is_recorded && !self.runs.is_empty()) {
                 continue;
             }
             let name = key.name();

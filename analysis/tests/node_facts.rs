@@ -352,3 +352,35 @@ fn runs_with_other_settings_are_named_and_can_be_separated() {
         assert_eq!(classes, [of(" not set"), of("=4"), of("=8")]);
     }
 }
+
+/// Columns and labels may have the names of settings: they make up classes as they did before there were settings.
+#[test]
+fn a_column_or_a_label_with_the_name_of_a_setting_separates() {
+    for name in ["launcher", "mpi_library", "env.THREADS", "ranks_bound_to"] {
+        let folder = Folder::new();
+        let mut csv = format!("node,run,elapsed_s,{name}\n");
+        for (node, run) in (0..6).flat_map(|node| (0..5).map(move |run| (node, run))) {
+            csv += &format!("n{node},{run},{},{}\n", 10 + run, ["a", "b"][node % 2]);
+        }
+        std::fs::write(folder.path().join("results.csv"), csv).unwrap();
+        let classes = |folder: &Folder| {
+            let path = folder.path().to_str().unwrap().to_owned();
+            let found = json(&report(&["report", &path, "--class-by", name, "--format", "json"]));
+            found["classes"].as_array().unwrap().len()
+        };
+        assert_eq!(classes(&folder), 2, "{name}");
+        let archive = Folder::new();
+        let [from, to] = [&folder, &archive].map(|folder| folder.path().to_str().unwrap().to_owned());
+        let export = report(&["export", &from, "-o", &to, "--class-by", name]);
+        assert!(export.status.success(), "{}", err(&export));
+        assert_eq!(classes(&archive), 2, "{name} in an archive");
+        let labelled = Folder::new();
+        for (number, value) in ["a", "b"].into_iter().enumerate() {
+            let mut run = measured(0, 0, number, 1.0);
+            run.header.labels.push((name.into(), value.into()));
+            labelled.write(&run);
+        }
+        let found = classes(&labelled);
+        assert_eq!(found, 2, "{name} as a label");
+    }
+}

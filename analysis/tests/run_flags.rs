@@ -124,11 +124,16 @@ fn nodes_that_differ_within_a_run_are_named() {
     }
     let expected = ["unequal-nodes", "nodes differ: other_hugepages is 4 x 1048576 kB, but none on b"];
     assert_eq!(flags(&run), [expected.map(str::to_owned)]);
-    // With equal numbers of ranks, nodes communicate in the same way.
+    // Connections open when a process first needs them. The hardware of the nodes counts.
     let mut run = measured(&[("a", "0,4"), ("b", "0,4"), ("c", "0,4")]);
-    for (node, transports) in ["tcp", "verbs", "verbs"].into_iter().enumerate() {
+    for (node, transports) in ["tcp", "none", "none"].into_iter().enumerate() {
         set(&mut run, node, "transports", transports);
+        set(&mut run, node, "kernel_options", &"x".repeat(if node == 0 { 90 } else { 80 }));
+        let hardware = &mut run.nodes[node].facts.as_mut().unwrap().hardware;
+        hardware.microcode = Some(if node == 2 { "0x2" } else { "0x1" }.into());
     }
-    let expected = ["unequal-nodes", "nodes differ: transports is verbs, but tcp on a"];
-    assert_eq!(flags(&run), [expected.map(str::to_owned)]);
+    let x = "x".repeat(60);
+    let expected =
+        format!("nodes differ: kernel_options is {x}..., but {x}... on a; microcode is 0x1, but 0x2 on c");
+    assert_eq!(flags(&run), [["unequal-nodes".to_owned(), expected]]);
 }

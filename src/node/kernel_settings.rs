@@ -20,64 +20,83 @@ pub(super) fn read(root: &Path) -> Vec<(&'static str, Option<String>)> {
     ]
 }
 
-/// The kernel's command line without what is the node's own or secret: where it boots from, addresses, names, keys. Options
-/// in the order of the alphabet; an option that comes twice with the same value is there once. "none" without options.
+/// The options on the kernel's command line that change how fast a node is, in their order: the meaning of `hugepages` depends
+/// on the `hugepagesz` before. "none" without such options. All others are left out: they may hold names, addresses or
+/// secrets, and then each node would differ.
 fn options(line: &str) -> String {
-    /// Options whose values differ between equal nodes, or may be secret. `_` and `-` are equal in names of options.
-    const OWN: [&str; 22] = [
-        "BOOT_IMAGE",
-        "BOOTIF",
-        "root",
-        "rootflags",
-        "rootfstype",
-        "initrd",
-        "resume",
-        "resume_offset",
-        "ip",
-        "nfsroot",
-        "nfsaddrs",
-        "hostname",
-        "systemd.hostname",
-        "console",
-        "earlyprintk",
-        "netconsole",
-        "inst.ks",
-        "ks",
-        "url",
-        "cloud_init",
-        "ds",
-        "crashkernel",
+    /// Prefixes of names, as in Documentation/admin-guide/kernel-parameters.txt. `-` and `_` are equal there.
+    const KEPT: [&str; 62] = [
+        "isolcpus",
+        "nohz",
+        "rcu_",
+        "rcupdate.",
+        "rcutree.",
+        "mitigations",
+        "spectre",
+        "spec_",
+        "nospec",
+        "nospectre",
+        "pti",
+        "nopti",
+        "kpti",
+        "l1tf",
+        "mds",
+        "tsx",
+        "srbds",
+        "mmio_stale_data",
+        "retbleed",
+        "gather_data_sampling",
+        "srso",
+        "reg_file_data_sampling",
+        "ssbd",
+        "intel_idle.",
+        "intel_pstate",
+        "intel_iommu",
+        "intel_",
+        "amd_",
+        "iommu",
+        "idle",
+        "processor.",
+        "acpi_cpufreq",
+        "cpufreq",
+        "cpuidle",
+        "transparent_hugepage",
+        "hugepages",
+        "hugepagesz",
+        "default_hugepagesz",
+        "hugetlb",
+        "numa",
+        "nosmt",
+        "maxcpus",
+        "nr_cpus",
+        "mem",
+        "movable",
+        "kernelcore",
+        "pci",
+        "nopcid",
+        "skew_tick",
+        "tsc",
+        "clocksource",
+        "nmi_watchdog",
+        "nowatchdog",
+        "nosoftlockup",
+        "audit",
+        "selinux",
+        "cgroup",
+        "systemd.unified_cgroup",
+        "psi",
+        "preempt",
+        "threadirqs",
+        "irqaffinity",
     ];
-    /// Prefixes of the same: dracut, Warewulf, xCAT and other boot systems.
-    const OWN_PREFIXES: [&str; 6] = ["rd.", "wwinit", "wwid", "xcat", "ifname", "luks"];
-    /// Parts of names whose values may be secret.
-    const SECRET: [&str; 5] = ["pass", "secret", "token", "key", "cred"];
-    let is_own = |option: &&str| {
-        let name = option.split('=').next().unwrap_or_default();
-        let is_secret = || SECRET.iter().any(|part| name.to_ascii_lowercase().contains(part));
-        OWN.contains(&name)
-            || OWN_PREFIXES.iter().any(|prefix| name.to_ascii_lowercase().starts_with(prefix))
-            || is_secret()
-            || has_identity(option)
+    let is_kept = |option: &&str| {
+        let name = option.split('=').next().unwrap_or_default().replace('-', "_").to_ascii_lowercase();
+        KEPT.iter().any(|prefix| name.starts_with(prefix)) && !option.contains(['"', '@'])
     };
     // After a lone `--` come the arguments of init.
     let options = line.split_ascii_whitespace().take_while(|option| *option != "--");
-    let mut options: Vec<&str> = options.filter(|option| !is_own(option)).collect();
-    options.sort_unstable();
-    options.dedup();
+    let options: Vec<&str> = options.filter(is_kept).collect();
     if options.is_empty() { "none".to_owned() } else { options.join(" ") }
-}
-
-/// True for a value with an address of the network or of a device, or a UUID.
-fn has_identity(option: &str) -> bool {
-    let Some((_, value)) = option.split_once('=') else { return false };
-    let hexadecimal = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let parts = |by: char| value.split(by).filter(|part| hexadecimal(part)).count();
-    // 52:54:00:12:34:56, 10.1.2.3 and 6f1c2a3b-....
-    value.contains("://") || parts(':') >= 4 || parts('-') >= 4 || {
-        let numbers = value.split(['.', ':', '/', ',']).filter(|part| part.parse::<u8>().is_ok());
-        value.matches('.').count() >= 3 && numbers.count() >= 4
-    }
 }
 
 /// Reserved huge pages of the sizes beside the default one, for example "4 x 1048576 kB"; "none". See
@@ -159,18 +178,19 @@ mod tests {
 
     #[test]
     fn equal_nodes_have_equal_kernel_options() {
-        let common = "isolcpus=1-3 mitigations=off quiet intel_idle.max_cstate=1 quiet";
+        let common = "isolcpus=1-3 mitigations=off iommu.passthrough=1 intel_idle.max_cstate=1";
+        let pages = "hugepagesz=1G hugepages=16 hugepagesz=2M hugepages=1024";
         let first = format!(
-            "BOOT_IMAGE=/vmlinuz-6.1 root=UUID=6f1c2a3b-0000-4c1d-9e8f-0123456789ab {common} \
-             ip=10.1.2.3::10.1.0.1:255.255.0.0:n1:eno1 hw=52:54:00:12:34:56 inst.vncpassword=abc wwid.url=http://10.0.0.1:9873/x -- single"
+            "BOOT_IMAGE=/vmlinuz-6.1 root=UUID=6f1c2a3b-0000-4c1d-9e8f-0123456789ab {common} {pages} quiet \
+             netroot=iscsi:admin:S3cret@storage::::iqn xname=x3000c0s28b4n0 nid=12 luks.key=\"my secret words\" \
+             systemd.machine_id=0123456789abcdef0123456789abcdef -- nosmt"
         );
         let second =
-            format!("{common} BOOT_IMAGE=/vmlinuz-5.14 root=/dev/sda1 rd.luks.uuid=1 nodeaddr=10.1.2.4");
-        assert_eq!(options(&first), "intel_idle.max_cstate=1 isolcpus=1-3 mitigations=off quiet");
+            format!("{common} {pages} BOOT_IMAGE=/vmlinuz-5.14 nid=13 rootpw=abc live.user=root:hunter2");
+        assert_eq!(options(&first), format!("{common} {pages}"));
         assert_eq!(options(&second), options(&first));
+        assert_ne!(options("hugepagesz=2M hugepages=16"), options("hugepages=16 hugepagesz=2M"));
         assert_eq!(options("root=/dev/sda1"), "none");
-        assert_eq!(options("hugepages=0,4 nohz_full=1-3,5-7,9-11"), "hugepages=0,4 nohz_full=1-3,5-7,9-11");
-        assert_eq!(options("nohz_full=1-3,5-7,9-11,13-15,17-19"), "nohz_full=1-3,5-7,9-11,13-15,17-19");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! How an MPI process communicates, as the kernel shows it: devices and sockets that the process has open, memory that it
 //! shares, and the transport components that its MPI library has loaded.
 //!
-//! Settings say what a user wants; these facts say what the library chose. A copy between two processes without a device
+//! Settings say what a user wants; these facts say what the process has open, for MPI or for something else. A copy between two processes without a device
 //! (process_vm_readv(2), "CMA") leaves no trace.
 
 use super::inventory::Inventory;
@@ -11,7 +11,7 @@ use std::io::Read;
 use std::path::Path;
 
 /// What processes open, or map, to communicate. The first text that a path contains counts.
-const DEVICES: [(&str, &str); 14] = [
+const DEVICES: [(&str, &str); 17] = [
     ("/dev/infiniband/uverbs", "verbs"),
     ("/dev/infiniband/", ""), // the connection manager, which other libraries open, too
     ("/dev/cxi", "cxi"),
@@ -23,7 +23,10 @@ const DEVICES: [(&str, &str); 14] = [
     ("/dev/xpmem", "xpmem"),
     ("/dev/knem", "knem"),
     ("/dev/gdrdrv", "gdrcopy"),
+    ("/dev/shm/sem.", ""), // semaphores
+    ("/dev/shm/cuda", ""),
     ("/dev/shm/", SHARED_MEMORY),
+    ("/SYSV", SHARED_MEMORY),
     ("vader_segment", SHARED_MEMORY), // Open MPI's segments in a session folder
     ("sm_segment", SHARED_MEMORY),
 ];
@@ -41,7 +44,7 @@ const LIBRARIES: [(&str, &str); 9] = [
     ("libnccl.so", "nccl"),
     ("librccl.so", "rccl"),
 ];
-/// Kinds of Open MPI's components that move data. It unloads the components that it does not choose.
+/// Kinds of Open MPI's components that move data. As separate files, it unloads those that it cannot use.
 const COMPONENTS: [&str; 3] = ["pml", "btl", "mtl"];
 
 /// The facts `transports` and `mpi_components` of the process `pid`, below `root` (normally "/"). `own_file` is a file that

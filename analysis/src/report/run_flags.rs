@@ -124,7 +124,7 @@ pub fn of(run: &Run, metrics: &[MetricReport]) -> Vec<Flag> {
     if !moved.is_empty() {
         raise(RunFlag::MovedRanks, format!("{} began and ended on different cores", described(&moved)));
     }
-    if let Some(message) = unequal(run, &nodes) {
+    if let Some(message) = unequal(run) {
         raise(RunFlag::UnequalNodes, message);
     }
     let is_low =
@@ -223,17 +223,23 @@ fn has_moved(run: &Run, rank: &RankRecord) -> bool {
     from != to && core(from).zip(core(to)).is_some_and(|(from, to)| from != to)
 }
 
-/// Facts in which nodes of the run differ. How processes communicate may differ between nodes with other numbers of ranks.
-fn unequal(run: &Run, nodes: &BTreeMap<NodeId, Vec<usize>>) -> Option<String> {
-    let alike = nodes.values().map(Vec::len).collect::<BTreeSet<_>>().len() < 2;
-    let is_compared = |name: &str| {
-        !may_differ_between_nodes(name) && (alike || !["transports", "mpi_components"].contains(&name))
-    };
-    let mut values: BTreeMap<String, BTreeMap<String, Vec<&str>>> = BTreeMap::new();
+/// Facts in which nodes of the run differ.
+fn unequal(run: &Run) -> Option<String> {
+    let mut values: BTreeMap<&str, BTreeMap<String, Vec<&str>>> = BTreeMap::new();
     for node in &run.nodes {
+        let Some(NodeFacts { hardware, .. }) = &node.facts else { continue };
+        // The kernel keeps a part of the memory that differs by some MiB.
+        let gibibytes = hardware.memory_bytes.map(|bytes| format!("{} GiB", (bytes + (1 << 29)) >> 30));
+        let hardware = [
+            ("cpu", hardware.cpu_model_name.clone()),
+            ("microcode", hardware.microcode.clone()),
+            ("memory", gibibytes),
+            ("kernel", hardware.kernel.clone()),
+        ];
+        let hardware = hardware.into_iter().filter_map(|(name, value)| Some((name, value?)));
         let facts = node.facts.as_ref().map(NodeFacts::named).unwrap_or_default();
-        for (name, value) in facts.into_iter().filter(|(name, _)| is_compared(name)) {
-            values.entry(name.to_owned()).or_default().entry(value).or_default().push(&node.key.hostname);
+        for (name, value) in hardware.chain(facts).filter(|(name, _)| !may_differ_between_nodes(name)) {
+            values.entry(name).or_default().entry(value).or_default().push(&node.key.hostname);
         }
     }
     values.retain(|_, values| values.len() > 1);
@@ -241,9 +247,12 @@ fn unequal(run: &Run, nodes: &BTreeMap<NodeId, Vec<usize>>) -> Option<String> {
         let mut values: Vec<(&String, &Vec<&str>)> = values.iter().collect();
         values.sort_by_key(|(value, nodes)| (std::cmp::Reverse(nodes.len()), *value));
         let usual = values.first().map_or("", |(value, _)| value.as_str());
-        let others =
-            values.iter().skip(1).take(NAMED).map(|(value, nodes)| format!("{value} on {}", named(nodes)));
-        format!("{name} is {usual}, but {}", others.collect::<Vec<String>>().join(", "))
+        let others = values
+            .iter()
+            .skip(1)
+            .take(NAMED)
+            .map(|(value, nodes)| format!("{} on {}", brief(value), named(nodes)));
+        format!("{name} is {}, but {}", brief(usual), others.collect::<Vec<String>>().join(", "))
     });
     let mut texts: Vec<String> = differences.take(NAMED).collect();
     if let Some(more) = values.len().checked_sub(NAMED).filter(|more| *more > 0) {
@@ -268,4 +277,11 @@ fn named(names: &[&str]) -> String {
     let more = names.len().saturating_sub(NAMED);
     let first = names[..names.len().min(NAMED)].join(", ");
     if more > 0 { format!("{first} and {more} more") } else { first }
+}
+
+/// The beginning of a long value, such as the kernel's options.
+fn brief(value: &str) -> String {
+    const LONGEST: usize = 60;
+    let more = if value.chars().count() > LONGEST { "..." } else { "" };
+    value.chars().take(LONGEST).collect::<String>() + more
 }

@@ -259,6 +259,8 @@ impl ClassBy {
         self.keys.iter().filter_map(move |key| match key {
             Key::Class => Some((key, "class")),
             Key::Named(name) => Some((key, name.as_str())),
+            // A column may also have the name of a setting.
+            Key::Fact(name) if is_asked => Some((key, name.as_str())),
             fact if is_asked && fact.is_fact() => Some((fact, fact.name())),
             _ => None,
         })

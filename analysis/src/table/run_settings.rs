@@ -14,9 +14,18 @@ const PMMPI_VERSION: &str = "pmmpi_version";
 /// The value of a variable that is not set.
 const NOT_SET: &str = "not set";
 
-/// Variables that tell where a job ran, or that batch systems and networks give each job anew.
-const OF_ONE_JOB: [&str; 4] =
-    ["SLURM_JOB_NUM_NODES", "SLURM_JOB_CPUS_PER_NODE", "FI_CXI_DEFAULT_VNI", "I_MPI_HYDRA_HOST_FILE"];
+/// Variables that tell where a job ran, or that launchers, batch systems and networks give each job or node anew.
+const OF_ONE_JOB: [&str; 9] = [
+    "SLURM_JOB_NUM_NODES",
+    "SLURM_JOB_CPUS_PER_NODE",
+    "SLURM_JOB_PARTITION",
+    "SLURM_CPU_BIND",
+    "FI_CXI_DEFAULT_VNI",
+    "I_MPI_HYDRA_HOST_FILE",
+    "I_MPI_HYDRA_UUID",
+    "MPIR_CVAR_CH3_INTERFACE_HOSTNAME",
+    "OMPI_MCA_plm_rsh_agent",
+];
 const LIST_OF_NODES: &str = "_NODELIST";
 
 /// The settings of a run, by name: `env.OMP_NUM_THREADS`, `launcher`, `mpi_library`, `ranks_bound_to`, `pmmpi_version`.
@@ -27,12 +36,9 @@ pub fn of_run(run: &Run) -> BTreeMap<String, String> {
     let variables = variables.map(|(name, value)| (format!("{VARIABLE}{name}"), Some(value.clone())));
     // The rest of MPICH's text has its build.
     let library = header.mpi_library.as_ref().and_then(|text| text.trim().lines().next());
-    let others = [
-        header.job.launcher.clone(),
-        library.map(str::to_owned),
-        run.ranks_are_bound_to(),
-        Some(header.pmmpi_version.clone()),
-    ];
+    let library = library.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+    let others =
+        [header.job.launcher.clone(), library, run.ranks_are_bound_to(), Some(header.pmmpi_version.clone())];
     let others = OTHERS.into_iter().map(str::to_owned).zip(others);
     variables.chain(others).filter_map(|(name, value)| Some((name, value?))).collect()
 }
@@ -42,9 +48,10 @@ pub fn is_setting(name: &str) -> bool {
     name.starts_with(VARIABLE) || OTHERS.contains(&name)
 }
 
-/// True if equal nodes may differ in this: a setting, or the place in the network.
+/// True if equal nodes may differ in this: a setting, the place in the network, or connections, which MPI libraries open
+/// when a process first needs them.
 pub fn may_differ_between_nodes(name: &str) -> bool {
-    is_setting(name) || name == "switch"
+    is_setting(name) || ["switch", "transports", "mpi_components"].contains(&name)
 }
 
 /// True if a difference in this setting may make runs slower or faster.

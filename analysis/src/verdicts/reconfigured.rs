@@ -8,6 +8,7 @@ use super::odd_facts::{self, KnownFacts};
 use super::odd_nodes::{differences, is_each_work_one_class};
 use crate::stats::{median, within_nodes};
 use crate::table::node_class::Key;
+use crate::table::run_settings::may_differ_between_nodes;
 use crate::table::{Order, RunTable, instant};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -105,7 +106,8 @@ impl<'a> Change<'a> {
         let (mut begin, mut last) = (0, None);
         for (at, (_, measured)) in all.iter().enumerate() {
             let mut facts = Vec::new();
-            for (name, value) in known.get(measured.facts).into_iter().flatten() {
+            let facts_now = known.get(measured.facts).into_iter().flatten();
+            for (name, value) in facts_now.filter(|(name, _)| !may_differ_between_nodes(name)) {
                 let before = values.insert(name, value).filter(|before| before != value);
                 facts.extend(before.map(|before| (name.as_str(), before, value.as_str())));
             }

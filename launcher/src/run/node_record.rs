@@ -35,7 +35,7 @@ pub fn remembered_part(folder: &Path, quiet: bool) -> Vec<u8> {
 }
 
 fn encoded(mut facts: NodeFacts, topology: Option<Topology>) -> Vec<u8> {
-    if let Some(switch) = switch(|name| std::env::var(name).ok()) {
+    if let Some(switch) = switch(&NodeKey::own().hostname, |name| std::env::var(name).ok()) {
         facts.inventory.set("switch", switch);
     }
     // Encoding into memory fails only above its size limit. An empty part means a node without facts.
@@ -44,9 +44,14 @@ fn encoded(mut facts: NodeFacts, topology: Option<Topology>) -> Vec<u8> {
 
 /// The switches above the node, for example "s0.s4": SLURM_TOPOLOGY_ADDR without the node's own name. `None` if Slurm
 /// knows no switches.
-fn switch(variable: impl Fn(&str) -> Option<String>) -> Option<String> {
+fn switch(host: &str, variable: impl Fn(&str) -> Option<String>) -> Option<String> {
     let [address, pattern] = ["SLURM_TOPOLOGY_ADDR", "SLURM_TOPOLOGY_ADDR_PATTERN"].map(variable);
     let (address, pattern) = (address?, pattern?);
+    // Some launchers give all nodes the environment of the batch script's node.
+    let own = host.split('.').next().unwrap_or_default();
+    if address.rsplit('.').next() != Some(own) {
+        return None;
+    }
     // Names of nodes and switches have no dot.
     let parts = address.split('.').zip(pattern.split('.')).filter(|(_, kind)| *kind != "node");
     let switches: Vec<&str> = parts.map(|(name, _)| name).filter(|name| !name.is_empty()).collect();
@@ -132,13 +137,14 @@ mod tests {
     fn switches_are_slurms() {
         let of = |address: &str, pattern: &str| {
             let (address, pattern) = (address.to_owned(), pattern.to_owned());
-            switch(move |name| {
+            switch("n012.cluster", move |name: &str| {
                 Some(if name.ends_with("PATTERN") { pattern.clone() } else { address.clone() })
             })
         };
         assert_eq!(of("s0.s4.n012", "switch.switch.node").as_deref(), Some("s0.s4"));
         assert_eq!(of("n012", "node"), None);
         assert_eq!(of(".n012", "switch.node"), None);
-        assert_eq!(switch(|_| None), None);
+        assert_eq!(of("s0.s4.n013", "switch.switch.node"), None, "another node's environment");
+        assert_eq!(switch("n012", |_| None), None);
     }
 }

@@ -3,7 +3,7 @@
 use super::catalogue::{Catalogue, CpuTable, Meaning, Metric, Rule, catalogue};
 use super::cpu::CpuKind;
 use super::formula::{Condition, Formula, NoValue};
-use super::inputs::{MetricInput, MetricInputs, supports_verdict, worse};
+use super::inputs::{MetricInput, MetricInputs, RUNNING_SHARE_FLOOR, supports_verdict, worse};
 use crate::validation::EventVerdict;
 use pmmpi::counters::probe::Scope;
 use pmmpi::counters::reading::Quality;
@@ -238,6 +238,14 @@ impl Engine<'_> {
                     let (name, reason) = (condition.text().to_owned(), UNUSABLE.to_owned());
                     let lack = Lack::Unmeasured { name, quality: Quality::Unavailable, reason };
                     unknown = unknown.or(Some(lack));
+                }
+                // So does a count of a part of the events, or of a small part of the time.
+                Ok((_, value))
+                    if value.quality == Quality::Partial
+                        || value.running_share.is_some_and(|share| share < RUNNING_SHARE_FLOOR) =>
+                {
+                    let (name, reason) = (condition.text().to_owned(), "counted only in part".to_owned());
+                    unknown = unknown.or(Some(Lack::Unmeasured { name, quality: value.quality, reason }));
                 }
                 Ok((false, _)) => return RuleJudgement::Clear,
                 Ok((true, _)) => {}

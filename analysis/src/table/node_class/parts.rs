@@ -93,7 +93,8 @@ impl Parts {
         let ranks = asked(Key::Ranks).flatten().map(|ranks| format!("({ranks} ranks)"));
         let setting = |key: &Key| match key {
             Key::Fact(name) if !key.is_fact() => {
-                self.get(key).map(|value| run_settings::described(name, value))
+                let label = || self.get(&Key::Named(name.clone()));
+                self.get(key).or_else(label).map(|value| run_settings::described(name, value))
             }
             _ => None,
         };
