@@ -12,6 +12,7 @@ mod rank;
 mod run;
 pub mod run_file;
 mod run_id;
+mod screened;
 pub mod temporary;
 pub mod wire;
 
@@ -21,4 +22,5 @@ pub use header::{Job, Mode, RunHeader, Series};
 pub use outcome::End;
 pub use rank::{LostRank, RankRecord};
 pub use run::{NodeRecord, Overhead, Run};
+pub use screened::{KernelMeasure, KernelReport, KernelResult, Screened};
 pub use run_id::{civil_from_days, new_run_id};

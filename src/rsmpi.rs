@@ -16,12 +16,12 @@ use crate::session::live_regions::RegionTable;
 use crate::session::{self, Beginning, OfNode, RankMemory, Work};
 use crate::transport::backoff::Backoff;
 use crate::transport::end_barrier::{self, Exchange};
-use crate::transport::fabric::{Fabric, FabricError, Wait, mpi_counts};
+use crate::transport::fabric::{Divisible, Fabric, FabricError, Wait, mpi_counts};
 use crate::transport::node_meeting::Meeting;
 use crate::transport::ping_exchange::Leaders;
 use mpi::datatype::PartitionMut;
 use mpi::request::{Request, StaticScope};
-use mpi::topology::SimpleCommunicator;
+use mpi::topology::{Color, SimpleCommunicator};
 use mpi::traits::{Communicator, CommunicatorCollectives, Destination, Root, Source};
 use std::path::Path;
 use std::sync::atomic::AtomicU64;
@@ -120,7 +120,7 @@ impl Session {
             OfNode { host: host(facts), watched }
         };
         let of_node = self.before.take().map(of_node).unwrap_or_default();
-        let work = Work { end: End::Finalized, child_cpu_ns: None };
+        let work = Work { end: End::Finalized, child_cpu_ns: None, kernel: None };
         let parts = self.inner.gather(work, library.as_deref(), of_node).map_err(SessionError::Fabric)?;
         let (size, gather_ns) = (self.live.size.load(Relaxed), self.live.gather_ns.load(Relaxed));
         let run = parts.map(|parts| Run::assemble(header(self.started_unix_ns), size, &parts, gather_ns));
@@ -289,5 +289,13 @@ impl Fabric for World {
     fn receive(&mut self, from: u32, buffer: &mut [u8]) -> Result<(), FabricError> {
         self.comm.process_at_rank(from as i32).receive_into(buffer);
         Ok(())
+    }
+}
+
+impl Divisible for World {
+    fn subset(&mut self, is_member: bool) -> Result<Option<Self>, FabricError> {
+        let color = if is_member { Color::with_value(0) } else { Color::undefined() };
+        let comm = self.comm.split_by_color(color);
+        Ok(comm.map(|comm| Self { prepared: false, sent: Vec::new(), comm }))
     }
 }

@@ -21,7 +21,7 @@ use crate::counters::counts::{Cost, Counts};
 use crate::counters::probe::Probe;
 use crate::ids::RankId;
 use crate::node::{CpuSet, NodeKey, Watched};
-use crate::record::{End, Part, RankRecord};
+use crate::record::{End, KernelReport, KernelResult, Part, RankRecord, Screened};
 use crate::regions::{At, Regions};
 use crate::session::live_record::{Fault, LiveRecord, Phase};
 use crate::session::live_regions::{Recorder, RegionTable};
@@ -71,12 +71,14 @@ pub struct Beginning {
 }
 
 /// Facts about the work that a session cannot see.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Work {
     /// How it ended.
     pub end: End,
     /// User and system CPU time of the child that did the work (ns); `None` if this process did it.
     pub child_cpu_ns: Option<[i64; 2]>,
+    /// What a kernel of `pmmpi screen` reported.
+    pub kernel: Option<KernelReport>,
 }
 
 /// What the rank that describes its node adds; empty on the other ranks.
@@ -246,7 +248,11 @@ impl<'a, F: Fabric, P: Probe> RankSession<'a, F, P> {
         mpi_library: Option<&str>,
         of_node: OfNode,
     ) -> Result<Option<Vec<Vec<u8>>>, FabricError> {
-        let mut part = self.part(self.record(work), mpi_library, of_node.host);
+        let mut part = self.part(self.record(&work), mpi_library, of_node.host);
+        part.screened = work.kernel.map(|KernelReport { measures, result, .. }| {
+            let results = vec![KernelResult { rank: self.rank(), ..result }];
+            Screened { kernel: None, measures, results }
+        });
         part.regions = self.regions.table().regions(self.rank());
         part.counts = self.counts(&part.regions);
         part.starting_ns = Some(self.live.t_ns[1].load(Relaxed) - self.beginning.began_ns);
@@ -278,7 +284,7 @@ impl<'a, F: Fabric, P: Probe> RankSession<'a, F, P> {
         self.live.cpu_system_ns[at].store(system_ns, Relaxed);
     }
 
-    fn record(&self, work: Work) -> RankRecord {
+    fn record(&self, work: &Work) -> RankRecord {
         let record = self.live.record(&self.template(work.end));
         match work.child_cpu_ns {
             Some([cpu_user_ns, cpu_system_ns]) => RankRecord { cpu_user_ns, cpu_system_ns, ..record },
@@ -339,7 +345,7 @@ mod tests {
     use std::time::Duration;
 
     fn work(end: End) -> Work {
-        Work { end, child_cpu_ns: None }
+        Work { end, child_cpu_ns: None, kernel: None }
     }
 
     fn open<'a, F: Fabric>(

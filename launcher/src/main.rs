@@ -9,6 +9,7 @@ mod list;
 mod program;
 mod repeat;
 mod run;
+mod screen;
 mod tool_files;
 mod validate;
 mod vendor_names;
@@ -38,6 +39,8 @@ pub extern "C" fn main(_: c_int, _: *const *const c_char) -> c_int {
 fn command() -> Result<End, Failure> {
     match command_line::parse() {
         Command::Run(typed) => run::run(typed),
+        Command::Screen(typed) => screen::run(typed),
+        Command::ScreenKernel(typed) => screen::run_kernel(&typed),
         Command::Repeat(typed) => repeat::run(&typed.validate()?),
         Command::Report { args } => tool_files::exec_report("report", &args),
         Command::Compare { args } => tool_files::exec_report("compare", &args),

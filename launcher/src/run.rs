@@ -7,14 +7,14 @@
 
 mod choose_mode;
 mod disk_carrier;
-mod exec_runner;
+pub mod exec_runner;
 mod health_answer;
-mod kept_variables;
+pub mod kept_variables;
 mod mpi_program;
-mod node_record;
+pub mod node_record;
 pub mod run_folder;
 mod start_warnings;
-mod task;
+pub mod task;
 mod unseen_program;
 
 use crate::cli::options::{self, MeasurementArgs};
@@ -53,7 +53,7 @@ pub fn run(typed: MeasurementArgs) -> Result<End, Failure> {
             Ok(started) => started.measure(&task, slot),
             Err(failure) => Ok(not_begun(&launch, &failure)),
         },
-        Way::Together(family) => Ok(not_begun(&launch, &exec_runner::exec(&task, family))),
+        Way::Together(family) => Ok(not_begun(&launch, &exec_runner::exec(&task, family, exec_runner::rounds(&task)))),
         Way::Alone => measure_alone(&task, slot),
     }
 }

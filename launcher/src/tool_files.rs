@@ -55,10 +55,15 @@ pub fn gpus() -> Option<PathBuf> {
     find("pmmpi-gpus").ok()
 }
 
+/// The program that reports.
+pub fn report() -> Result<PathBuf, Failure> {
+    let report = own_folder().map(|folder| folder.join("pmmpi-report")).filter(|path| path.exists());
+    report.map_or_else(|| program::find(OsStr::new("pmmpi-report")), Ok)
+}
+
 /// Replaces this process with `pmmpi-report COMMAND ARGS...`. Returns only if that fails.
 pub fn exec_report<T>(command: &str, args: &[OsString]) -> Result<T, Failure> {
-    let report = own_folder().map(|folder| folder.join("pmmpi-report")).filter(|path| path.exists());
-    let report = report.map_or_else(|| program::find(OsStr::new("pmmpi-report")), Ok)?;
+    let report = report()?;
     let own = [report.clone().into_os_string(), command.into()];
     let argv: Vec<OsString> = own.into_iter().chain(args.iter().cloned()).collect();
     let error = exec(&report, &argv, std::env::vars_os());

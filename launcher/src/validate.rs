@@ -14,6 +14,8 @@ mod pin;
 mod section;
 mod text;
 
+pub use ceilings::last_level_caches;
+
 use crate::cli::options::{FormatArg, Validation};
 use findings::{EventCheck, Findings, OnKind, StoredAt};
 use memory::MemoryControllers;

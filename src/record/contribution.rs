@@ -1,6 +1,7 @@
 //! What ranks send to rank 0: the part of one rank, or the joined parts of several.
 
 use super::rank::RankRecord;
+use super::screened::Screened;
 use crate::bounds::Pings;
 use crate::clock::Crystal;
 use crate::counters::counts::Counts;
@@ -24,6 +25,8 @@ pub struct Part {
     pub starting_ns: Option<i64>,
     /// The text of MPI_Get_library_version on rank 0.
     pub mpi_library: Option<String>,
+    /// The results of their kernels in a round of `pmmpi screen`.
+    pub screened: Option<Screened>,
 }
 
 /// Data of a node from its ranks.
@@ -84,6 +87,9 @@ impl Part {
         self.counts.join(other.counts);
         self.starting_ns = [self.starting_ns, other.starting_ns].into_iter().flatten().min();
         self.mpi_library = self.mpi_library.take().or(other.mpi_library);
+        if let Some(screened) = other.screened {
+            self.screened.get_or_insert_default().join(screened);
+        }
     }
 
     fn add_node(&mut self, node: NodePart) -> NodeId {

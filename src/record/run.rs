@@ -4,6 +4,7 @@ use super::contribution::{HostPart, NodePart, Part};
 use super::header::RunHeader;
 use super::outcome::End;
 use super::rank::{LostRank, RankRecord};
+use super::screened::Screened;
 use super::wire::{self, WireError};
 use crate::bounds::{Anchors, ElapsedBounds, JobStamps, MaxDrift, NodeLateness, Pings};
 use crate::counters::counts::Counts;
@@ -89,6 +90,9 @@ pub struct Run {
     /// The options that asked for events beside the default set.
     #[serde(skip)]
     pub asked: Vec<AskedFor>,
+    /// Set if the run is a round of `pmmpi screen`.
+    #[serde(skip)]
+    pub screened: Option<Screened>,
 }
 
 impl Run {
@@ -130,6 +134,9 @@ impl Run {
         self.ranks.extend(ranks);
         self.regions.join(part.regions);
         self.counts.join(part.counts);
+        if let Some(screened) = part.screened {
+            self.screened.get_or_insert_default().join(screened);
+        }
         self.starting_ns = [self.starting_ns, part.starting_ns].into_iter().flatten().min();
         self.header.mpi_library = self.header.mpi_library.take().or(part.mpi_library);
         Ok(())
@@ -143,6 +150,9 @@ impl Run {
         self.regions.paused.sort_unstable();
         self.counts.rows.sort_by_key(|row| (row.region, row.set, row.rank, row.cpu));
         self.sync.sort_by_key(|(node, _)| *node);
+        if let Some(screened) = &mut self.screened {
+            screened.results.sort_by_key(|result| result.rank);
+        }
         let (ranks, lost) = (&self.ranks, &self.lost);
         self.counts.keep_nodes_once(|rank| match ranks.binary_search_by_key(&rank, |own| own.rank) {
             Ok(at) => Some(ranks[at].node),
@@ -165,6 +175,7 @@ impl Run {
             starting_ns: None,
             counts: Counts::default(),
             asked: Vec::new(),
+            screened: None,
         }
     }
 
@@ -302,6 +313,7 @@ impl Run {
             && self.nodes.iter().all(topology_exists)
             && self.regions.is_sound(self.size)
             && self.counts.is_sound(self.size)
+            && self.screened.as_ref().is_none_or(|screened| screened.is_sound(self.size))
             && self.sync.iter().all(|(node, _)| node.index() < nodes)
             && self.ranks.windows(2).all(|pair| pair[0].rank < pair[1].rank)
             && self.lost.windows(2).all(|pair| pair[0].rank < pair[1].rank)

@@ -18,6 +18,7 @@
 //! | 4 | the crystals of its nodes, if known |
 //! | 5 | the options that asked for events beside the default set |
 //! | 6 | the inventories of its nodes, and what their kernels counted, if known |
+//! | 7 | what `pmmpi screen` adds to a round |
 
 use super::header::RunHeader;
 use super::node_additions::NodeAdditions;
@@ -38,7 +39,7 @@ const MAGIC: &[u8; 8] = b"PMMPIRUN";
 const HEADER_BYTES: usize = 24;
 
 /// The schema that this version writes. It reads older schemas, and refuses newer ones with their number.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 
 /// The file name extension of a complete run.
 pub const EXTENSION: &str = "pmr";
@@ -243,6 +244,7 @@ fn to_bytes(run: &Run) -> Result<Vec<u8>, wire::WireError> {
     payload.extend(wire::encode(&crystals(run))?);
     payload.extend(wire::encode(&run.asked)?);
     payload.extend(wire::encode(&NodeAdditions::of(run))?);
+    payload.extend(wire::encode(&run.screened)?);
     let mut bytes = Vec::with_capacity(HEADER_BYTES + payload.len());
     bytes.extend_from_slice(MAGIC);
     bytes.extend_from_slice(&VERSION.to_le_bytes());
@@ -328,6 +330,9 @@ fn decode(payload: &[u8], version: u32) -> Result<Option<Run>, wire::WireError> 
     let mut additions = NodeAdditions::default();
     if version >= 6 {
         (additions, rest) = wire::decode_first(rest)?;
+    }
+    if version >= 7 {
+        (run.screened, rest) = wire::decode_first(rest)?;
     }
     wire::end(rest)?;
     for (node, crystal) in of_nodes {

@@ -53,6 +53,12 @@ pub trait Fabric {
     fn receive(&mut self, from: u32, buffer: &mut [u8]) -> Result<(), FabricError>;
 }
 
+/// A fabric of which some ranks can form a fabric of their own.
+pub trait Divisible: Fabric + Sized {
+    /// Collective. The fabric of the ranks that call this with `true`, in their order; `None` on the others.
+    fn subset(&mut self, is_member: bool) -> Result<Option<Self>, FabricError>;
+}
+
 impl<F: Fabric> Fabric for &mut F {
     fn rank(&self) -> u32 {
         (**self).rank()
@@ -174,11 +180,21 @@ impl Fabric for Solo {
     }
 }
 
+impl Divisible for Solo {
+    fn subset(&mut self, is_member: bool) -> Result<Option<Self>, FabricError> {
+        Ok(is_member.then_some(Self))
+    }
+}
+
 /// Threads of one process as ranks, for tests of the session.
 pub struct Threads {
     rank: u32,
-    shared: Arc<(Mutex<Meeting>, Condvar)>,
+    shared: SharedMeeting,
+    /// How often this rank has called [`Divisible::subset`].
+    divisions: usize,
 }
+
+type SharedMeeting = Arc<(Mutex<Meeting>, Condvar)>;
 
 struct Meeting {
     size: u32,
@@ -186,14 +202,23 @@ struct Meeting {
     generation: u64,
     /// Messages under way, by sender and receiver.
     sent: HashMap<(u32, u32), VecDeque<Vec<u8>>>,
+    /// The subset of each division.
+    subsets: HashMap<usize, SharedMeeting>,
+}
+
+impl Meeting {
+    fn of(size: u32) -> SharedMeeting {
+        let meeting =
+            Self { size, arrived: 0, generation: 0, sent: HashMap::new(), subsets: HashMap::new() };
+        Arc::new((Mutex::new(meeting), Condvar::new()))
+    }
 }
 
 impl Threads {
     /// One fabric for each of `size` threads.
     pub fn new(size: u32) -> Vec<Self> {
-        let meeting = Meeting { size, arrived: 0, generation: 0, sent: HashMap::new() };
-        let shared = Arc::new((Mutex::new(meeting), Condvar::new()));
-        (0..size).map(|rank| Self { rank, shared: Arc::clone(&shared) }).collect()
+        let shared = Meeting::of(size);
+        (0..size).map(|rank| Self { rank, shared: Arc::clone(&shared), divisions: 0 }).collect()
     }
 
     fn meeting(&self) -> MutexGuard<'_, Meeting> {
@@ -277,11 +302,49 @@ impl Fabric for Threads {
     }
 }
 
+impl Divisible for Threads {
+    fn subset(&mut self, is_member: bool) -> Result<Option<Self>, FabricError> {
+        let mut members = self.gather(&[u8::from(is_member)])?;
+        members.resize(self.size() as usize, 0);
+        self.broadcast(&mut members)?;
+        let number_of = |members: &[u8]| members.iter().map(|member| u32::from(*member)).sum();
+        let (rank, size) = (number_of(&members[..self.rank as usize]), number_of(&members));
+        self.divisions += 1;
+        let mut meeting = self.meeting();
+        let shared = meeting.subsets.entry(self.divisions).or_insert_with(|| Meeting::of(size));
+        Ok(is_member.then(|| Self { rank, shared: Arc::clone(shared), divisions: 0 }))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::sync::mpsc;
     use std::time::Duration;
+
+    #[test]
+    fn some_ranks_form_a_fabric_of_their_own() {
+        let ranks = Threads::new(5);
+        std::thread::scope(|scope| {
+            for mut fabric in ranks {
+                scope.spawn(move || {
+                    let own = fabric.rank();
+                    for members in [[1, 2, 4], [0, 1, 3]] {
+                        let place = members.iter().position(|member| *member == own);
+                        let subset = fabric.subset(place.is_some()).unwrap();
+                        let Some(mut subset) = subset else {
+                            assert_eq!(place, None);
+                            continue;
+                        };
+                        assert_eq!((Some(subset.rank() as usize), subset.size()), (place, 3));
+                        subset.meet().unwrap();
+                        let all = subset.gather(&[own as u8]).unwrap();
+                        assert_eq!(all, if place == Some(0) { members.map(|m| m as u8).to_vec() } else { vec![] });
+                    }
+                });
+            }
+        });
+    }
 
     /// Even if one rank's `meanwhile` takes for ever, the other rank leaves the barrier.
     #[test]

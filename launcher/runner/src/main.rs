@@ -14,9 +14,10 @@ use pmmpi::rsmpi::World;
 use pmmpi::session::launch_check::Expectation;
 use pmmpi::session::shared_memory::{Blob, SHARED_MEMORY_VARIABLE, SharedMemory};
 use pmmpi_workload::console::{say, warn};
-use pmmpi_workload::plan::{ABORT, RoundsPlan};
+use pmmpi_workload::plan::ABORT;
 use pmmpi_workload::rounds::{self, RoundsContext};
-use pmmpi_workload::{Failure, process, signals};
+use pmmpi_workload::runner_plan::RunnerPlan;
+use pmmpi_workload::{Failure, process, screen_report, screen_rounds, signals};
 use std::ffi::{c_char, c_int};
 use std::path::Path;
 
@@ -47,7 +48,7 @@ fn run() -> Result<End, Failure> {
     }
     let Orders { plan, host, expectation } = orders()?;
     signals::prepare();
-    if let Some(descriptor) = plan.leads_by {
+    if let Some(descriptor) = plan.rounds().leads_by {
         descriptors::keep_from_children(descriptor);
     }
     let before = Descriptors::open_now();
@@ -65,9 +66,21 @@ fn run() -> Result<End, Failure> {
     }
     // The time of MPI_Init does not count as cost of a round: a job pays it once, before the first round.
     let place = RoundsContext { mpi_library, host, began_ns: clock::monotonic_ns(), slot: None };
-    let result = rounds::run(World::duplicate(&world), &plan, place);
-    drop(universe); // MPI_Finalize
-    result
+    match plan {
+        RunnerPlan::Rounds(plan) => {
+            let result = rounds::run(World::duplicate(&world), &plan, place);
+            drop(universe); // MPI_Finalize
+            result
+        }
+        RunnerPlan::Screen(plan) => {
+            let result = screen_rounds::run(World::duplicate(&world), &plan, place);
+            drop(universe);
+            match result? {
+                Some(done) => Err(screen_report::exec(&plan, &done)),
+                None => Ok(End::Exited(0)),
+            }
+        }
+    }
 }
 
 /// The exit status for pmmpi's own failure.
@@ -87,7 +100,7 @@ fn is_right(expectation: &Expectation, size: u32, mpi_library: &str) -> bool {
 
 /// The launcher's data in the shared memory.
 struct Orders {
-    plan: RoundsPlan,
+    plan: RunnerPlan,
     /// A [`pmmpi::record::HostPart`] in wire form, or nothing.
     host: Vec<u8>,
     /// `None` if no launcher started this process.

@@ -17,7 +17,7 @@ macro_rules! commands {
   repeat  K MPI launches  report   bounds, slow nodes   doctor    this machine
   list    events, groups  compare  two sets of runs     validate  counters here
   export  to an archive   show     what a run records   bounds    from stamps
-                          diff     where 2 runs differ"
+  screen  for slow nodes  diff     where 2 runs differ"
     };
 }
 
@@ -64,6 +64,23 @@ Examples:
   pmmpi repeat --runs 3 --groups cache,tlb -- srun pmmpi ./hpl"
     )]
     Repeat(Repetition),
+    /// Find slow nodes: the same work on all nodes, in rounds
+    #[command(
+        override_usage = "LAUNCHER pmmpi screen [OPTIONS] [-- PROGRAM ARGS...]",
+        after_help = "Start one rank per node. Without PROGRAM, built-in kernels run on all cores of
+each node. The nodes that look slow run more rounds. Each round is saved.
+
+Exit status: 0, or 3 with --fail-on; 2 wrong usage (docs/screening.md).
+
+Examples:
+  srun -N 100 --ntasks-per-node=1 pmmpi screen
+  mpirun --map-by ppr:1:node pmmpi screen --kernels triad,dgemm --memory 85%
+  srun -N 100 --ntasks-per-node=1 pmmpi screen --rounds 7 -- ./dgemm 4000"
+    )]
+    Screen(ScreenArgs),
+    /// Run one kernel of `pmmpi screen`
+    #[command(hide = true)]
+    ScreenKernel(KernelArgs),
     /// Report on the runs in files or folders
     #[command(disable_help_flag = true)]
     Report {
@@ -149,12 +166,12 @@ struct Direct {
 }
 
 /// The commands that start no program of the user.
-pub const COMMANDS_WITHOUT_PROGRAM: [&str; 9] =
-    ["report", "export", "compare", "show", "diff", "bounds", "doctor", "list", "validate"];
+pub const COMMANDS_WITHOUT_PROGRAM: [&str; 11] =
+    ["screen", "screen-kernel", "report", "export", "compare", "show", "diff", "bounds", "doctor", "list", "validate"];
 
 /// First words that are commands, not programs.
-pub const COMMANDS: [&str; 11] =
-    ["run", "repeat", "report", "export", "compare", "show", "diff", "bounds", "doctor", "list", "validate"];
+pub const COMMANDS: [&str; 13] =
+    ["run", "repeat", "screen", "screen-kernel", "report", "export", "compare", "show", "diff", "bounds", "doctor", "list", "validate"];
 
 /// Parses the command line of a measurement. `arguments` begins after the name `pmmpi`.
 pub fn measurement(arguments: &[OsString]) -> Result<MeasurementArgs, clap::Error> {
@@ -293,6 +310,142 @@ pub struct Repetition {
         hide = true
     )]
     pub argv: Vec<OsString>,
+}
+
+/// How nodes are screened.
+#[derive(Args)]
+pub struct ScreenArgs {
+    /// triad,dgemm,latency,spin (default), also fma and disk
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub kernels: Vec<String>,
+    /// Rounds of all nodes + more of the suspects; 7: no more
+    #[arg(long, value_name = "K+M", default_value = "3+4", hide_default_value = true)]
+    pub rounds: String,
+    /// Warm-up rounds
+    #[arg(long, value_name = "K", default_value_t = 1, hide = true)]
+    pub warmup: u32,
+    /// Warm up for at least TIME, for faults that need heat
+    #[arg(long, value_name = "TIME")]
+    pub soak: Option<String>,
+    /// Arrays of triad and latency: 85%, 2G (default: by caches)
+    #[arg(long, value_name = "SIZE")]
+    pub memory: Option<String>,
+    /// Stores of triad: ordinary or non-temporal
+    #[arg(
+        long,
+        value_name = "KIND",
+        value_enum,
+        default_value = "ordinary",
+        hide_possible_values = true,
+        hide = true
+    )]
+    pub stores: StoresArg,
+    /// Add the kernel disk, with a file in DIR
+    #[arg(long, value_name = "DIR")]
+    pub disk: Option<PathBuf>,
+    /// Multiply with this library's cblas_dgemm
+    #[arg(long, value_name = "FILE", hide = true)]
+    pub blas: Option<PathBuf>,
+    /// End a kernel after TIME (default: 10m; PROGRAM: never)
+    #[arg(long, value_name = "TIME")]
+    pub timeout: Option<String>,
+    /// Seed of the random order of kernels
+    #[arg(long, value_name = "N", hide = true)]
+    pub seed: Option<u64>,
+    #[arg(long, value_name = "DIR", help = "Folder for run files (PMMPI_OUT, else pmmpi-results)")]
+    pub out: Option<PathBuf>,
+    /// Store KEY=VALUE with the runs
+    #[arg(long = "label", value_name = "KEY=VALUE", hide = true)]
+    pub labels: Vec<String>,
+    /// Use counters: default or off
+    #[arg(
+        long,
+        value_name = "WHAT",
+        value_enum,
+        default_value = "default",
+        hide_possible_values = true,
+        hide = true
+    )]
+    pub counters: CountersArg,
+    /// text, json, csv, md, html, openmetrics, exclude, nodefile
+    #[arg(long, value_name = "AS", value_enum, default_value = "text", hide_possible_values = true)]
+    pub format: ScreenFormat,
+    /// Write the result to FILE
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Exit with 3 if a node is: slow, suspect
+    #[arg(long, value_name = "WHAT", value_enum, default_value = "never", hide_possible_values = true)]
+    pub fail_on: ScreenFailOn,
+    /// A slow node is slower by more than PERCENT
+    #[arg(long, value_name = "PERCENT", hide = true)]
+    pub delta: Option<String>,
+    /// False discovery rate over all kernels
+    #[arg(long, value_name = "PERCENT", hide = true)]
+    pub fdr: Option<String>,
+    /// Print the commands that would drain slow nodes
+    #[arg(long)]
+    pub suggest: bool,
+    /// Print only errors and the result
+    #[arg(short, long)]
+    pub quiet: bool,
+    /// A program of your own, with its arguments
+    #[arg(value_name = "PROGRAM", last = true, hide = true)]
+    pub argv: Vec<OsString>,
+}
+
+impl ScreenArgs {
+    /// True if an option for kernels is set.
+    pub fn names_kernels(&self) -> bool {
+        !self.kernels.is_empty()
+            || self.memory.is_some()
+            || self.disk.is_some()
+            || self.blas.is_some()
+            || self.stores != StoresArg::Ordinary
+    }
+}
+
+/// A kernel of `pmmpi screen`.
+#[derive(Args)]
+pub struct KernelArgs {
+    /// Its name
+    pub kernel: String,
+    /// Size of its arrays
+    #[arg(long)]
+    pub memory: Option<String>,
+    /// Stores of triad
+    #[arg(long, value_enum, default_value = "ordinary")]
+    pub stores: StoresArg,
+    /// Library with cblas_dgemm
+    #[arg(long)]
+    pub blas: Option<PathBuf>,
+    /// Folder of the kernel disk
+    #[arg(long)]
+    pub disk: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum StoresArg {
+    Ordinary,
+    NonTemporal,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ScreenFormat {
+    Text,
+    Json,
+    Csv,
+    Md,
+    Html,
+    Openmetrics,
+    Exclude,
+    Nodefile,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ScreenFailOn {
+    Never,
+    Slow,
+    Suspect,
 }
 
 /// How this machine is looked at.

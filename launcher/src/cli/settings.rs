@@ -1,6 +1,6 @@
 //! The command line after the checks: valid values, grouped by their use.
 
-use super::options::{self, MeasurementArgs, ModeArg, OnMismatch, Sync};
+use super::options::{self, MeasurementArgs, ModeArg, OnMismatch, ScreenArgs, Sync};
 use super::selection;
 use pmmpi::bounds::MaxDrift;
 use pmmpi::counters::selection::Selection;
@@ -82,7 +82,7 @@ impl Settings {
             runs: typed.runs,
             warmup: typed.warmup,
             on_failure: typed.on_failure.into(),
-            timeout: typed.timeout.as_deref().map(duration).transpose()?,
+            timeout: typed.timeout.as_deref().map(|text| duration("--timeout", text)).transpose()?,
             extras: Extras {
                 pings: typed.sync == Sync::Pingpong,
                 marks: typed.regions.into(),
@@ -99,8 +99,35 @@ impl Settings {
     }
 }
 
-/// Parses a time in the format of timeout(1): a number and s, m, h, d or no unit.
-fn duration(text: &str) -> Result<Duration, Failure> {
+impl Settings {
+    /// The settings of the rounds of `pmmpi screen`: `rounds` of all nodes.
+    pub fn of_screen(typed: ScreenArgs, rounds: u32, timeout: Option<Duration>) -> Result<Self, Failure> {
+        let counters = match typed.counters {
+            options::CountersArg::Off => Selection::default().off(),
+            options::CountersArg::Default => Selection::default(),
+        };
+        Ok(Self {
+            argv: typed.argv,
+            out: Some(typed.out.unwrap_or_else(run_file::default_folder)),
+            labels: labels(&typed.labels)?,
+            runs: rounds,
+            warmup: typed.warmup,
+            on_failure: OnFailure::Continue,
+            timeout,
+            extras: Extras { pings: false, marks: Marks::Off, tight_end: true },
+            selection: counters,
+            on_mismatch: OnMismatch::Warn,
+            mode: ModeArg::Auto,
+            max_drift: MaxDrift::DEFAULT,
+            quiet: typed.quiet,
+            verbose: false,
+            series: Some(Series { id: pmmpi::record::new_run_id(pmmpi::clock::realtime_ns()), round: 0 }),
+        })
+    }
+}
+
+/// Parses the time of an option in the format of timeout(1): a number and s, m, h, d or no unit.
+pub fn duration(option: &str, text: &str) -> Result<Duration, Failure> {
     let (number, unit) = match text.char_indices().last() {
         Some((at, 's')) => (&text[..at], 1.0),
         Some((at, 'm')) => (&text[..at], 60.0),
@@ -110,7 +137,7 @@ fn duration(text: &str) -> Result<Duration, Failure> {
     };
     let seconds = number.parse::<f64>().ok().filter(|seconds| *seconds > 0.0).map(|seconds| seconds * unit);
     seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).ok_or_else(|| {
-        Failure::own(format_args!("--timeout {text}: expected a time above zero, such as 90, 1.5m or 2h"))
+        Failure::own(format_args!("{option} {text}: expected a time above zero, such as 90, 1.5m or 2h"))
     })
 }
 
@@ -136,7 +163,7 @@ mod tests {
 
     #[test]
     fn durations_are_as_timeout_has_them() {
-        let seconds = |text: &str| duration(text).map(|time| time.as_secs_f64()).ok();
+        let seconds = |text: &str| duration("--timeout", text).map(|time| time.as_secs_f64()).ok();
         assert_eq!([seconds("90"), seconds("1.5m"), seconds("2h")], [Some(90.0), Some(90.0), Some(7200.0)]);
         assert!(
             ["", "s", "0", "-1", "1y", "nan", "inf", "1e300d"].iter().all(|text| seconds(text).is_none())

@@ -10,11 +10,12 @@ use pmmpi::record::wire;
 use pmmpi::session::shared_memory::{Blob, SharedMemory};
 use pmmpi_workload::Failure;
 use pmmpi_workload::console::say;
+use pmmpi_workload::runner_plan::RunnerPlan;
 
 /// Execs the runner of `family`, which reads its plan from shared memory. Returns only if that fails.
-pub fn exec(task: &Task, family: RunnerFamily) -> Failure {
+pub fn exec(task: &Task, family: RunnerFamily, plan: RunnerPlan) -> Failure {
     let shared =
-        || fill(task).map_err(|e| Failure::own(format_args!("cannot pass the plan to pmmpi-runner: {e}")));
+        || fill(task, plan).map_err(|e| Failure::own(format_args!("cannot pass the plan to pmmpi-runner: {e}")));
     let ready = tool_files::runner(family).and_then(|runner| Ok((runner, shared()?)));
     ready.map_or_else(|failure| failure, |(runner, shared)| tool_files::exec_runner(&runner, &shared.path()))
 }
@@ -27,9 +28,13 @@ pub fn abort(family: RunnerFamily, failure: Failure) -> Failure {
     tool_files::exec_runner_to_abort(&runner)
 }
 
-fn fill(task: &Task) -> std::io::Result<SharedMemory> {
-    let mut plan = task.plan(kept_variables::without_connection(std::env::vars_os()));
-    plan.leads_by = task.role.keep_across_exec()?;
+/// The plan for rounds of the user's program.
+pub fn rounds(task: &Task) -> RunnerPlan {
+    RunnerPlan::Rounds(Box::new(task.plan(kept_variables::without_connection(std::env::vars_os()))))
+}
+
+fn fill(task: &Task, mut plan: RunnerPlan) -> std::io::Result<SharedMemory> {
+    plan.rounds_mut().leads_by = task.role.keep_across_exec()?;
     let shared = SharedMemory::create()?;
     shared.put(Blob::Plan, &wire::encode(&plan).map_err(std::io::Error::other)?)?;
     if let Some(expectation) = task.expectation() {

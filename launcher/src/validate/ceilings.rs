@@ -116,7 +116,7 @@ fn bandwidth(repetitions: &[Repetition], stores: &'static str) -> Vec<Bandwidth>
 
 /// The sizes of the different last-level caches of these hardware threads together. A cache that several threads share
 /// counts once.
-fn last_level_caches(root: &Path, hardware_threads: &[u32]) -> Option<u64> {
+pub fn last_level_caches(root: &Path, hardware_threads: &[u32]) -> Option<u64> {
     let mut found: BTreeSet<(u32, String)> = BTreeSet::new();
     let mut bytes = 0_u64;
     for thread in hardware_threads {

@@ -1,7 +1,8 @@
 //! Measures a child process in several rounds: the launcher does this for a single program, the runner on every rank of
 //! a job.
 //!
-//! [`rounds`] executes the launcher's [`plan`] on any fabric. In each round [`process`] starts the program and gets its
+//! [`rounds`] executes the launcher's [`plan`] on any fabric; [`screen_rounds`] does so for several kernels, each in a
+//! [`kernel_process`]. In each round [`process`] starts the program and gets its
 //! end, [`saving`] saves the run, and [`console`] prints the messages; [`series_summary`] has the last of them. Meanwhile
 //! [`signals`] passes signals on to the program; a witness process shows which signals reach it anyway. [`descendants`]
 //! finds the processes that the program started ([`proc_stat`]). [`health_watch`] reads the node before and after the
@@ -14,11 +15,20 @@ pub mod descendants;
 mod failure;
 pub mod health_watch;
 mod held_signals;
+pub mod kernel_process;
+mod messages;
+mod one_round;
 pub mod plan;
 pub mod proc_stat;
 pub mod process;
+mod progress;
 pub mod rounds;
+pub mod runner_plan;
 pub mod saving;
+mod screen_console;
+pub mod screen_plan;
+pub mod screen_report;
+pub mod screen_rounds;
 pub mod series_summary;
 mod signal_ledger;
 mod signal_witness;

@@ -5,7 +5,7 @@
 
 use std::ffi::{CString, OsStr, OsString};
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::ptr;
@@ -78,10 +78,17 @@ impl Prepared {
 
     /// Starts the program with posix_spawn(3), which reports a failed exec.
     pub fn start(&self) -> io::Result<Running> {
-        match self.spawn() {
-            Err(e) if e.raw_os_error() == Some(libc::ENOEXEC) => self.as_script().spawn(),
+        match self.spawn(None) {
+            Err(e) if e.raw_os_error() == Some(libc::ENOEXEC) => self.as_script().spawn(None),
             result => result,
         }
+    }
+
+    /// Like [`Self::start`], for a program that also inherits `descriptor`, under the number `number`.
+    pub fn start_with(&self, descriptor: BorrowedFd<'_>, number: RawFd) -> io::Result<Running> {
+        let mut actions = Actions::new()?;
+        actions.duplicate(descriptor, number)?;
+        self.spawn(Some(&actions))
     }
 
     /// A file that the kernel cannot execute runs as a shell script, as with execvp(3).
@@ -94,7 +101,7 @@ impl Prepared {
         }
     }
 
-    fn spawn(&self) -> io::Result<Running> {
+    fn spawn(&self, actions: Option<&Actions>) -> io::Result<Running> {
         let argv = pointers(&self.argv);
         let environment = pointers(&self.environment);
         let held = HeldSignals::back();
@@ -106,7 +113,7 @@ impl Prepared {
                 libc::posix_spawn(
                     &mut pid,
                     self.path.as_ptr(),
-                    ptr::null(),
+                    actions.map_or(ptr::null(), |actions| &raw const actions.0),
                     &attributes.0,
                     argv.as_ptr(),
                     environment.as_ptr(),
@@ -316,6 +323,37 @@ impl Drop for Attributes {
     fn drop(&mut self) {
         // SAFETY: posix_spawnattr_init made the attributes.
         unsafe { libc::posix_spawnattr_destroy(&mut self.0) };
+    }
+}
+
+/// What posix_spawn(3) does with descriptors in the child.
+struct Actions(libc::posix_spawn_file_actions_t);
+
+impl Actions {
+    fn new() -> io::Result<Self> {
+        // SAFETY: init makes the actions valid.
+        unsafe {
+            let mut actions: libc::posix_spawn_file_actions_t = std::mem::zeroed();
+            match libc::posix_spawn_file_actions_init(&mut actions) {
+                0 => Ok(Self(actions)),
+                code => Err(io::Error::from_raw_os_error(code)),
+            }
+        }
+    }
+
+    fn duplicate(&mut self, descriptor: BorrowedFd<'_>, number: RawFd) -> io::Result<()> {
+        // SAFETY: the actions are valid.
+        let code = unsafe {
+            libc::posix_spawn_file_actions_adddup2(&mut self.0, descriptor.as_raw_fd(), number)
+        };
+        if code == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(code)) }
+    }
+}
+
+impl Drop for Actions {
+    fn drop(&mut self) {
+        // SAFETY: posix_spawn_file_actions_init made the actions.
+        unsafe { libc::posix_spawn_file_actions_destroy(&mut self.0) };
     }
 }
 

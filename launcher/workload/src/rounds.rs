@@ -1,26 +1,20 @@
 //! Rounds of a plain program on any fabric. Each round is between barriers, and is saved before the next one starts.
 
 use crate::console::{Console, say};
-use crate::health_watch::{HealthWatch, PATIENCE_ALONE, read_again};
+use crate::one_round::{self, Round, RoundWork};
 use crate::plan::{OnFailure, RoundsPlan};
-use crate::process::{Ended, Prepared};
+use crate::process::Prepared;
 use crate::series_summary::SeriesSummary;
 use crate::{Failure, descendants, saving, signals};
 use pmmpi::clock;
-use pmmpi::counters::counter_table::CounterTable;
-use pmmpi::counters::perf_event_open::Target;
-use pmmpi::counters::probe::Probe;
 use pmmpi::record::run_file::{Slot, reserved_bytes_alone};
 use pmmpi::record::{End, Run};
+use pmmpi::session::Beginning;
 use pmmpi::session::instructions::{Extras, Instructions};
-use pmmpi::session::live_record::LiveRecord;
-use pmmpi::session::live_regions::RegionTable;
-use pmmpi::session::{Beginning, OfNode, RankMemory, RankSession, Work};
 use pmmpi::transport::collectives;
 use pmmpi::transport::fabric::{Fabric, FabricError};
 use pmmpi::transport::node_meeting::Meeting;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// This rank's data for every round's record, besides the measurement.
 pub struct RoundsContext {
@@ -62,7 +56,17 @@ pub fn run<F: Fabric>(mut fabric: F, plan: &RoundsPlan, mut place: RoundsContext
         console.begin(number, number < plan.warmup);
         let session =
             Beginning { began_ns, pings: told.extras.pings, tight_end: true, meeting: told.meeting };
-        let round = measure(&mut fabric, &program, plan, &place, session, number).map_err(in_round)?;
+        let work = RoundWork {
+            program: &program,
+            file: &plan.program,
+            is_kernel: false,
+            timeout: plan.timeout,
+            selection: &plan.selection,
+            gpus: plan.gpus.as_deref(),
+            is_first: number == 0,
+            is_last: number + 1 == plan.rounds(),
+        };
+        let round = one_round::measure(&mut fabric, &work, &place, session).map_err(in_round)?;
         let mut verdict = GO_ON;
         if let Some(parts) = &round.parts {
             let settled = settle(plan, number, &round, parts, &mut place.slot, &console, &mut series);
@@ -95,54 +99,6 @@ pub fn run<F: Fabric>(mut fabric: F, plan: &RoundsPlan, mut place: RoundsContext
         (Some(failure), _) => Err(failure),
         (None, result) => result.ok_or_else(|| Failure::own("the plan has no round")),
     }
-}
-
-struct Round {
-    own: Ended,
-    size: u32,
-    parts: Option<Vec<Vec<u8>>>,
-    started_unix_ns: i64,
-    gather_ns: i64,
-}
-
-fn measure<F: Fabric>(
-    fabric: &mut F,
-    program: &Prepared,
-    plan: &RoundsPlan,
-    place: &RoundsContext,
-    beginning: Beginning,
-    number: u32,
-) -> Result<Round, FabricError> {
-    let started_unix_ns = clock::realtime_ns();
-    let live = LiveRecord::default();
-    let size = fabric.size();
-    // Facts may have changed since the job began. They were read directly before its first round.
-    let host = if number == 0 { place.host.clone() } else { read_again(&place.host) };
-    let watch = (!host.is_empty()).then(|| HealthWatch::begin(plan.gpus.as_deref()));
-    let opening_ns = clock::monotonic_ns();
-    let counters = plan.selection.open(Target::NextProgram, Some(&plan.program));
-    live.opening_ns.store(clock::monotonic_ns() - opening_ns, Ordering::Relaxed);
-    let words = CounterTable::words_of_snapshots(counters.opened());
-    let words: Vec<_> = std::iter::repeat_with(AtomicU64::default).take(words).collect();
-    let table = CounterTable::without_regions(&words, counters.opened());
-    let memory = RankMemory { live: &live, regions: RegionTable::unused(), counters: table };
-    let mut session = RankSession::open(memory, counters, fabric, beginning);
-    // Report a failed barrier only after the round, because the children of the other ranks run in any case.
-    let entered = session.start();
-    let own = match program.start().and_then(|running| running.wait(plan.timeout)) {
-        Ok(ended) => ended,
-        Err(e) => Ended::not_started(e.raw_os_error().unwrap_or(libc::EIO)),
-    };
-    let left = session.stop();
-    if number + 1 == plan.rounds() {
-        signals::no_more_children(); // the witness then ends during the gather
-    }
-    let work = Work { end: own.for_the_record(), child_cpu_ns: Some([own.cpu_user_ns, own.cpu_system_ns]) };
-    let watched = watch.map(|watch| watch.end(&host, PATIENCE_ALONE)).unwrap_or_default();
-    let of_node = OfNode { host, watched };
-    let parts = session.gather(work, place.mpi_library.as_deref(), of_node)?;
-    entered.and(left)?;
-    Ok(Round { own, size, parts, started_unix_ns, gather_ns: live.gather_ns.load(Ordering::Relaxed) })
 }
 
 /// On rank 0: saves a measured round and decides whether another round follows.
@@ -203,7 +159,7 @@ fn explain(plan: &RoundsPlan, number: u32, run: &Run, console: &Console) {
     }
 }
 
-fn in_round(error: FabricError) -> Failure {
+pub(crate) fn in_round(error: FabricError) -> Failure {
     Failure::own(format_args!("MPI communication between ranks failed: {error}"))
 }
 

@@ -1,0 +1,149 @@
+//! `pmmpi screen`: the same work on every node, in rounds, to find slow nodes.
+//!
+//! This module makes the plan that all ranks share. [`pmmpi_workload::screen_rounds`] executes it on the ranks,
+//! [`kernel`] is the process in which one kernel runs, and `pmmpi-report screen` decides and shows the result.
+
+pub mod kernel;
+mod kernel_list;
+mod settings;
+
+use crate::cli::options::{KernelArgs, ScreenArgs};
+use crate::cli::settings::Settings;
+use crate::launch::Launch;
+use crate::program;
+use crate::run::task::{Task, Way};
+use crate::run::{exec_runner, kept_variables, node_record, run_folder};
+use crate::tool_files;
+use pmmpi::clock;
+use pmmpi::record::run_file::reserved_bytes;
+use pmmpi::record::{End, Mode, RunHeader};
+use pmmpi::transport::fabric::Solo;
+use pmmpi_workload::runner_plan::RunnerPlan;
+use pmmpi_workload::rounds::RoundsContext;
+use pmmpi_workload::screen_plan::{ScreenPlan, ScreenWork};
+use pmmpi_workload::{Failure, screen_report, screen_rounds, signals};
+use settings::{ScreenSettings, Works};
+use std::ffi::OsString;
+
+/// Measures all nodes and shows the result. Returns only if that fails, and on ranks that show nothing.
+pub fn run(typed: ScreenArgs) -> Result<End, Failure> {
+    let began_ns = clock::monotonic_ns();
+    let launch = Launch::read();
+    let refused = |failure: &Failure| Ok(End::Exited(launch.refuse(failure)));
+    let settings = match ScreenSettings::validate(typed) {
+        Ok(settings) => settings,
+        Err(failure) => return refused(&failure),
+    };
+    let ready = works(&settings, &launch).and_then(|works| {
+        let task = Task::new(&settings.run, launch.clone(), works[0].program.clone(), Mode::Plain, began_ns);
+        if task.way == Way::Alone && launch.size.is_some_and(|size| size > 1) {
+            return Err(no_ranks(&launch));
+        }
+        let out = settings.run.out.as_deref().filter(|_| task.speaks());
+        let ranks = launch.size.unwrap_or(1);
+        out.map(|out| run_folder::prepare(out, ranks, reserved_bytes(ranks))).transpose()?;
+        Ok((task, works))
+    });
+    let (task, works) = match ready {
+        Ok(ready) => ready,
+        Err(failure) => return refused(&failure),
+    };
+    match task.way {
+        Way::Together(family) => {
+            let plan = |environment| plan(&settings, &task, works, environment);
+            let environment = kept_variables::without_connection(std::env::vars_os());
+            let failure = plan(environment).map_or_else(
+                |failure| failure,
+                |plan| exec_runner::exec(&task, family, RunnerPlan::Screen(Box::new(plan))),
+            );
+            refused(&failure)
+        }
+        Way::Alone | Way::Inside => alone(&settings, &task, works),
+    }
+}
+
+/// Runs one kernel in this process: see [`kernel`].
+pub fn run_kernel(typed: &KernelArgs) -> Result<End, Failure> {
+    kernel::run(typed)
+}
+
+fn alone(settings: &ScreenSettings, task: &Task, works: Vec<ScreenWork>) -> Result<End, Failure> {
+    signals::prepare();
+    let plan = plan(settings, task, works, std::env::vars_os().collect())?;
+    let host = node_record::part(settings.run.quiet);
+    signals::forward();
+    let place = RoundsContext { mpi_library: None, host, began_ns: task.began_ns, slot: None };
+    match screen_rounds::run(Solo, &plan, place)? {
+        Some(done) => Err(screen_report::exec(&plan, &done)),
+        None => Ok(End::Exited(0)),
+    }
+}
+
+/// The kernels, or the user's program.
+fn works(settings: &ScreenSettings, launch: &Launch) -> Result<Vec<ScreenWork>, Failure> {
+    match &settings.works {
+        Works::Program(argv) => {
+            let program = program::find_as(launch.launcher, &argv[0])?;
+            let name = crate::launch::file_name(&argv[0]);
+            Ok(vec![ScreenWork { name, is_kernel: false, program, argv: argv.clone() }])
+        }
+        Works::Kernels(kernels) => {
+            let own = std::env::current_exe()
+                .map_err(|e| Failure::own(format_args!("pmmpi cannot find its own file in /proc: {e}")))?;
+            let work = |(name, options): &(&'static str, Vec<OsString>)| {
+                let words = ["pmmpi", kernel::COMMAND, *name].map(OsString::from);
+                ScreenWork {
+                    name: (*name).to_owned(),
+                    is_kernel: true,
+                    program: own.clone(),
+                    argv: words.into_iter().chain(options.iter().cloned()).collect(),
+                }
+            };
+            Ok(kernels.iter().map(work).collect())
+        }
+    }
+}
+
+fn plan(
+    settings: &ScreenSettings,
+    task: &Task,
+    works: Vec<ScreenWork>,
+    mut environment: Vec<(OsString, OsString)>,
+) -> Result<ScreenPlan, Failure> {
+    // A launcher often binds the only rank of a node to one core. A kernel needs all cores of the node.
+    if task.launch.launcher.is_some() && task.launch.local_size == Some(1) {
+        environment.push((kernel::ALL_CORES_VARIABLE.into(), "1".into()));
+    }
+    let mut rounds = task.plan(environment);
+    rounds.header = header(&settings.run, rounds.header);
+    let mut report = vec![tool_files::report()?.into_os_string(), "screen".into()];
+    report.extend(settings.report.iter().cloned());
+    Ok(ScreenPlan {
+        rounds,
+        works,
+        more_rounds: settings.more_rounds,
+        soak: settings.soak,
+        seed: settings.seed,
+        report,
+    })
+}
+
+/// All runs of a screen are one series and one session.
+fn header(settings: &Settings, mut header: RunHeader) -> RunHeader {
+    const SESSION: &str = "session";
+    if !settings.labels.iter().any(|(key, _)| key == SESSION) {
+        // To the second: 20261126T023100Z
+        let second = header.run_id.split('.').next().unwrap_or_default();
+        header.labels.push((SESSION.to_owned(), format!("{second}Z")));
+    }
+    header
+}
+
+fn no_ranks(launch: &Launch) -> Failure {
+    let launcher = launch.launcher.unwrap_or("the launcher");
+    Failure::usage(format_args!(
+        "{launcher} started several processes that do not know each other, so pmmpi cannot keep the nodes in \
+         step.\n       Start pmmpi screen with a launcher that has a process manager, for example: \
+         srun --mpi=pmix -N 4 --ntasks-per-node=1 pmmpi screen"
+    ))
+}

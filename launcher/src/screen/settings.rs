@@ -1,0 +1,120 @@
+//! The command line of `pmmpi screen` after the checks.
+
+use super::kernel_list;
+use crate::cli::options::{ScreenArgs, ScreenFailOn, ScreenFormat};
+use crate::cli::settings::{self, Settings};
+use clap::ValueEnum;
+use pmmpi_workload::Failure;
+use std::ffi::OsString;
+use std::time::Duration;
+
+/// What `pmmpi screen` does.
+pub struct ScreenSettings {
+    /// How each round is measured. Its runs are the rounds of all nodes.
+    pub run: Settings,
+    pub works: Works,
+    /// Further rounds of the suspects.
+    pub more_rounds: u32,
+    /// The warm-up lasts at least so long.
+    pub soak: Duration,
+    /// Of the order of the kernels.
+    pub seed: u64,
+    /// Options of `pmmpi-report screen`.
+    pub report: Vec<OsString>,
+}
+
+/// What runs in each round.
+pub enum Works {
+    /// Kernels, each with its options.
+    Kernels(Vec<(&'static str, Vec<OsString>)>),
+    /// The user's program and its arguments.
+    Program(Vec<OsString>),
+}
+
+/// A kernel that takes longer hangs.
+const KERNEL_TIMEOUT: &str = "10m";
+
+impl ScreenSettings {
+    /// The error names the wrong option and a correct value.
+    pub fn validate(typed: ScreenArgs) -> Result<Self, Failure> {
+        let works = match typed.argv.is_empty() {
+            true => Works::Kernels(kernel_list::with_options(&typed)?),
+            false if typed.names_kernels() => {
+                return Err(Failure::usage(
+                    "options of kernels (--kernels, --memory, --disk, --blas, --stores) have no effect on a program of \
+                     your own: remove them, or remove the program",
+                ));
+            }
+            false => Works::Program(typed.argv.clone()),
+        };
+        let (rounds, more_rounds) = rounds(&typed.rounds)?;
+        let soak = typed.soak.as_deref().map(|text| settings::duration("--soak", text)).transpose()?;
+        let is_kernels = matches!(works, Works::Kernels(_));
+        let timeout = typed.timeout.as_deref().or(is_kernels.then_some(KERNEL_TIMEOUT));
+        let timeout = timeout.map(|text| settings::duration("--timeout", text)).transpose()?;
+        let report = report(&typed);
+        let seed = typed.seed.unwrap_or_else(|| pmmpi::clock::realtime_ns().unsigned_abs());
+        let run = Settings::of_screen(typed, rounds, timeout)?;
+        Ok(Self { run, works, more_rounds, soak: soak.unwrap_or_default(), seed, report })
+    }
+}
+
+/// `3+4` are three rounds of all nodes and four more of the suspects, `7` are seven rounds of all nodes.
+fn rounds(text: &str) -> Result<(u32, u32), Failure> {
+    let number = |text: &str| text.trim().parse::<u32>().ok();
+    let rounds = match text.split_once('+') {
+        Some((all, more)) => number(all).zip(number(more)),
+        None => number(text).zip(Some(0)),
+    };
+    rounds.filter(|(all, more)| *all > 0 && all.checked_add(*more).is_some_and(|sum| sum <= 10_000)).ok_or_else(
+        || {
+            Failure::usage(format_args!(
+                "--rounds {text}: expected the rounds of all nodes, or these and further rounds of the suspects, such \
+                 as 7 or 3+4"
+            ))
+        },
+    )
+}
+
+/// The options that `pmmpi-report screen` gets.
+fn report(typed: &ScreenArgs) -> Vec<OsString> {
+    let mut options: Vec<OsString> = Vec::new();
+    let mut option = |name: &str, value: OsString| options.extend([name.into(), value]);
+    let named = |value: Option<clap::builder::PossibleValue>| {
+        value.map(|value| OsString::from(value.get_name())).unwrap_or_default()
+    };
+    if typed.format != ScreenFormat::Text {
+        option("--format", named(typed.format.to_possible_value()));
+    }
+    if typed.fail_on != ScreenFailOn::Never {
+        option("--fail-on", named(typed.fail_on.to_possible_value()));
+    }
+    for (name, value) in [("--delta", &typed.delta), ("--fdr", &typed.fdr)] {
+        if let Some(value) = value {
+            option(name, value.into());
+        }
+    }
+    if let Some(file) = &typed.output {
+        option("--output", file.into());
+    }
+    if typed.suggest {
+        options.push("--suggest".into());
+    }
+    options
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounds_are_those_of_all_nodes_and_those_of_suspects() {
+        assert_eq!(rounds("3+4").ok(), Some((3, 4)));
+        assert_eq!(rounds("7").ok(), Some((7, 0)));
+        assert_eq!(rounds(" 5 + 0 ").ok(), Some((5, 0)));
+        for text in ["", "0", "0+4", "-1", "3+", "+4", "3+4+5", "a", "4294967295+1", "20000"] {
+            let error = rounds(text).unwrap_err();
+            assert!(error.code == 2 && error.message.contains("--rounds"), "{text}");
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! One round on this rank: starts a program or a kernel between the barriers, and gathers what the ranks measured.
+
+use crate::health_watch::{HealthWatch, PATIENCE_ALONE, read_again};
+use crate::kernel_process::KernelProcess;
+use crate::process::{Ended, Prepared};
+use crate::rounds::RoundsContext;
+use crate::signals;
+use pmmpi::clock;
+use pmmpi::counters::counter_table::CounterTable;
+use pmmpi::counters::perf_event_open::Target;
+use pmmpi::counters::probe::Probe;
+use pmmpi::counters::selection::Selection;
+use pmmpi::record::KernelReport;
+use pmmpi::session::live_record::LiveRecord;
+use pmmpi::session::live_regions::RegionTable;
+use pmmpi::session::{Beginning, OfNode, RankMemory, RankSession, Work};
+use pmmpi::transport::fabric::{Fabric, FabricError};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// The work of a round.
+pub(crate) struct RoundWork<'a> {
+    pub program: &'a Prepared,
+    /// The program's file.
+    pub file: &'a Path,
+    /// True if the program is a kernel of `pmmpi screen`: see [`crate::kernel_process`].
+    pub is_kernel: bool,
+    pub timeout: Option<Duration>,
+    pub selection: &'a Selection,
+    /// The program that reads the node's GPUs, if it is installed.
+    pub gpus: Option<&'a Path>,
+    /// True if the node's facts were read directly before.
+    pub is_first: bool,
+    /// True if this process starts no further program.
+    pub is_last: bool,
+}
+
+/// What a round gave.
+pub(crate) struct Round {
+    /// How this rank's program ended.
+    pub own: Ended,
+    /// Number of ranks.
+    pub size: u32,
+    /// The nodes' parts in wire form; on rank 0 only.
+    pub parts: Option<Vec<Vec<u8>>>,
+    pub started_unix_ns: i64,
+    pub gather_ns: i64,
+}
+
+/// Collective over the ranks of `fabric`.
+pub(crate) fn measure<F: Fabric>(
+    fabric: &mut F,
+    work: &RoundWork,
+    place: &RoundsContext,
+    beginning: Beginning,
+) -> Result<Round, FabricError> {
+    let started_unix_ns = clock::realtime_ns();
+    let live = LiveRecord::default();
+    let size = fabric.size();
+    // Facts may have changed since the job began. They were read directly before its first round.
+    let host = if work.is_first { place.host.clone() } else { read_again(&place.host) };
+    let watch = (!host.is_empty()).then(|| HealthWatch::begin(work.gpus));
+    let opening_ns = clock::monotonic_ns();
+    let counters = work.selection.open(Target::NextProgram, Some(work.file));
+    live.opening_ns.store(clock::monotonic_ns() - opening_ns, Ordering::Relaxed);
+    let words = CounterTable::words_of_snapshots(counters.opened());
+    let words: Vec<_> = std::iter::repeat_with(AtomicU64::default).take(words).collect();
+    let table = CounterTable::without_regions(&words, counters.opened());
+    let memory = RankMemory { live: &live, regions: RegionTable::unused(), counters: table };
+    let mut session = RankSession::open(memory, counters, fabric, beginning);
+    // A kernel prepares its data before the barrier: only its repetitions are the work.
+    let mut kernel = work.is_kernel.then(|| KernelProcess::start(work.program, work.timeout));
+    let is_ready = kernel.as_mut().and_then(|kernel| kernel.as_mut().ok()).is_some_and(KernelProcess::is_ready);
+    // Report a failed barrier only after the round, because the children of the other ranks run in any case.
+    let entered = session.start();
+    let mut report = None;
+    let (own, left) = match kernel {
+        None => {
+            let ended = work.program.start().and_then(|running| running.wait(work.timeout));
+            (ended.unwrap_or_else(|e| not_started(&e)), session.stop())
+        }
+        Some(Ok(mut kernel)) => {
+            if is_ready {
+                kernel.go();
+                kernel.is_done(); // if not, its results or its end say why
+            }
+            let left = session.stop();
+            report = kernel.report();
+            let time_left = kernel.time_left();
+            (kernel.running.wait(time_left).unwrap_or_else(|e| not_started(&e)), left)
+        }
+        Some(Err(e)) => (not_started(&e), session.stop()),
+    };
+    if work.is_last {
+        signals::no_more_children(); // the witness then ends during the gather
+    }
+    let child_cpu_ns = report.as_ref().map(|report: &KernelReport| report.cpu_ns);
+    let child_cpu_ns = child_cpu_ns.unwrap_or([own.cpu_user_ns, own.cpu_system_ns]);
+    let done = Work { end: own.for_the_record(), child_cpu_ns: Some(child_cpu_ns), kernel: report };
+    let watched = watch.map(|watch| watch.end(&host, PATIENCE_ALONE)).unwrap_or_default();
+    let of_node = OfNode { host, watched };
+    let parts = session.gather(done, place.mpi_library.as_deref(), of_node)?;
+    entered.and(left)?;
+    Ok(Round { own, size, parts, started_unix_ns, gather_ns: live.gather_ns.load(Ordering::Relaxed) })
+}
+
+fn not_started(error: &std::io::Error) -> Ended {
+    Ended::not_started(error.raw_os_error().unwrap_or(libc::EIO))
+}

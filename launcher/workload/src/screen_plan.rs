@@ -1,0 +1,55 @@
+//! The validated plan of `pmmpi screen`. The launcher makes it, the same for every rank.
+
+use crate::plan::RoundsPlan;
+use fastrand::Rng;
+use serde::{Deserialize, Serialize};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Rounds of kernels, or of the user's own program.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ScreenPlan {
+    /// What all works share: environment, warm-ups, events, folder, header. Its `runs` are the rounds of all nodes.
+    pub rounds: RoundsPlan,
+    /// At least one.
+    pub works: Vec<ScreenWork>,
+    /// Further rounds of the suspects.
+    pub more_rounds: u32,
+    /// The warm-up rounds last at least so long.
+    pub soak: Duration,
+    /// Seed of the order of works.
+    pub seed: u64,
+    /// `pmmpi-report screen` and its options. Rank 0 executes it in the end.
+    pub report: Vec<OsString>,
+}
+
+/// A kernel, or the user's own program.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ScreenWork {
+    /// The name for messages.
+    pub name: String,
+    /// True for a kernel: see [`crate::kernel_process`].
+    pub is_kernel: bool,
+    /// The path of the program's file.
+    pub program: PathBuf,
+    /// Its argument vector, starting with the name.
+    pub argv: Vec<OsString>,
+}
+
+impl ScreenPlan {
+    /// The works in the order of round `round`: random, the same on all ranks, another one in each round. So neither
+    /// time nor heat looks like a kernel.
+    pub fn order(&self, round: u32) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.works.len()).collect();
+        Rng::with_seed(self.seed.wrapping_add(u64::from(round))).shuffle(&mut order);
+        order
+    }
+
+    /// Up to `wanted` of these ranks, chosen at random.
+    pub fn choose(&self, mut ranks: Vec<u32>, wanted: usize) -> Vec<u32> {
+        Rng::with_seed(!self.seed).shuffle(&mut ranks);
+        ranks.truncate(wanted);
+        ranks
+    }
+}

@@ -1,0 +1,288 @@
+//! Rounds of `pmmpi screen` on any fabric: in each round all nodes run the same kernels in the same order. After the
+//! rounds of all nodes, the suspects of each kernel run some more, together with nodes that are not suspected.
+//!
+//! Each kernel of each round is a run of its own, saved before the next one starts.
+
+use crate::one_round::{self, Round, RoundWork};
+use crate::process::Prepared;
+use crate::rounds::{RoundsContext, in_round};
+use crate::screen_console::ScreenConsole;
+use crate::screen_plan::{ScreenPlan, ScreenWork};
+use crate::{Failure, descendants, saving, signals};
+use pmmpi::clock;
+use pmmpi::node::NodeKey;
+use pmmpi::record::{Run, RunHeader, wire};
+use pmmpi::session::Beginning;
+use pmmpi::session::instructions::{Extras, Instructions};
+use pmmpi::transport::collectives;
+use pmmpi::transport::fabric::{Divisible, Fabric, FabricError};
+use pmmpi::transport::node_meeting::Meeting;
+use std::collections::{BTreeSet, HashMap};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+/// Nodes that run beside the suspects: a round of fewer nodes shows no effect of the round itself (see
+/// docs/method.md, rounds).
+const LEAST_NODES: usize = 5;
+
+/// What rank 0 says before each work.
+const GO_ON: u8 = 0;
+const STOP: u8 = 1;
+
+/// What rank 0 knows in the end.
+#[derive(Debug, Default)]
+pub struct Screened {
+    /// The run files, in the order of the runs.
+    pub files: Vec<PathBuf>,
+    /// The signal that ended the rounds early.
+    pub stopped_by: Option<i32>,
+}
+
+/// Executes `plan` together with the other ranks. Returns the run files on rank 0, `None` elsewhere.
+pub fn run<F: Divisible>(
+    mut fabric: F,
+    plan: &ScreenPlan,
+    place: RoundsContext,
+) -> Result<Option<Screened>, Failure> {
+    let environment = &plan.rounds.environment;
+    let prepared = |work: &ScreenWork| Prepared::new(&work.program, &work.argv, environment.iter().cloned());
+    let programs = plan.works.iter().map(prepared).collect::<Result<Vec<_>, _>>();
+    let programs = programs.map_err(|e| Failure::own(format_args!("cannot start a kernel: {e}")))?;
+    if plan.rounds.timeout.is_some() {
+        descendants::adopt();
+    }
+    let told = Instructions::share(&mut fabric, || Instructions {
+        extras: Extras { pings: plan.rounds.pings, tight_end: true, ..Extras::default() },
+        meeting: Meeting::arrange(),
+        ..Instructions::default()
+    });
+    let told = told.map_err(in_round)?;
+    let host = NodeKey::own().hostname.clone().into_bytes();
+    let hosts = collectives::collect(&mut fabric, &host).map_err(in_round)?;
+    let hosts = hosts.into_iter().map(|host| String::from_utf8_lossy(&host).into_owned()).collect();
+    let speaks = fabric.rank() == 0;
+    let mut rounds = ScreenRounds {
+        plan,
+        programs,
+        place,
+        told,
+        hosts,
+        console: if speaks { ScreenConsole::new(plan) } else { ScreenConsole::silent() },
+        done: Screened::default(),
+        lost: None,
+        is_first: true,
+    };
+    rounds.warm_up(&mut fabric).map_err(in_round)?;
+    for number in 0..plan.rounds.runs {
+        for work in plan.order(number) {
+            rounds.work(&mut fabric, Some(number), work).map_err(in_round)?;
+        }
+    }
+    if plan.more_rounds > 0 {
+        rounds.suspects(&mut fabric).map_err(in_round)?;
+    }
+    signals::no_more_children();
+    rounds.console.end();
+    match (rounds.lost, speaks) {
+        (Some(failure), _) => Err(failure),
+        (None, true) => Ok(Some(rounds.done)),
+        (None, false) => Ok(None),
+    }
+}
+
+struct ScreenRounds<'a> {
+    plan: &'a ScreenPlan,
+    /// One per work.
+    programs: Vec<Prepared>,
+    place: RoundsContext,
+    told: Instructions,
+    /// The host name of each rank; only on rank 0.
+    hosts: Vec<String>,
+    console: ScreenConsole,
+    done: Screened,
+    /// Why rank 0 stops.
+    lost: Option<Failure>,
+    /// True before the first work.
+    is_first: bool,
+}
+
+impl ScreenRounds<'_> {
+    /// Rounds that are not kept: as many as the user asked for, and until the time of --soak is over.
+    fn warm_up<F: Fabric>(&mut self, fabric: &mut F) -> Result<(), FabricError> {
+        let plan = self.plan;
+        let began = Instant::now();
+        for number in 0.. {
+            let is_wanted = number < plan.rounds.warmup || began.elapsed() < plan.soak;
+            let goes_on = is_wanted && !self.stops();
+            // Rank 0 decides.
+            if collectives::spread(fabric, vec![if goes_on { GO_ON } else { STOP }])? == [STOP] {
+                break;
+            }
+            for work in plan.order(!number) {
+                self.work(fabric, None, work)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// True if rank 0 starts nothing more.
+    fn stops(&mut self) -> bool {
+        if self.done.stopped_by.is_none() {
+            self.done.stopped_by = signals::asked_to_end();
+        }
+        self.lost.is_some() || self.done.stopped_by.is_some()
+    }
+
+    /// One kernel of a round on all ranks of `fabric`, unless rank 0 stops. `number` is that of the measured round, `None`
+    /// for a warm-up.
+    fn work<F: Fabric>(&mut self, fabric: &mut F, number: Option<u32>, work: usize) -> Result<(), FabricError> {
+        let plan = self.plan;
+        let settings = &plan.rounds;
+        let stops = self.stops();
+        if collectives::spread(fabric, vec![if stops { STOP } else { GO_ON }])? == [STOP] {
+            return Ok(());
+        }
+        let what = &plan.works[work];
+        self.console.begin(&what.name, number.is_none());
+        let beginning = Beginning {
+            began_ns: if self.is_first { self.place.began_ns } else { clock::monotonic_ns() },
+            pings: self.told.extras.pings,
+            tight_end: true,
+            meeting: self.told.meeting,
+        };
+        let round_work = RoundWork {
+            program: &self.programs[work],
+            file: &what.program,
+            is_kernel: what.is_kernel,
+            timeout: settings.timeout,
+            selection: &settings.selection,
+            gpus: settings.gpus.as_deref(),
+            is_first: std::mem::replace(&mut self.is_first, false),
+            is_last: false,
+        };
+        let round = one_round::measure(fabric, &round_work, &self.place, beginning)?;
+        if let Some(parts) = &round.parts
+            && let Err(failure) = self.settle(number, what, &round, parts)
+        {
+            self.lost = Some(failure);
+        }
+        Ok(())
+    }
+
+    /// On rank 0: saves a run and prints what became of it.
+    fn settle(
+        &mut self,
+        kept: Option<u32>,
+        work: &ScreenWork,
+        round: &Round,
+        parts: &[Vec<u8>],
+    ) -> Result<(), Failure> {
+        let settings = &self.plan.rounds;
+        let header = RunHeader {
+            command: work.argv.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+            ..settings.header_of(kept.unwrap_or(0), round.started_unix_ns)
+        };
+        let mut run = Run::assemble(header, round.size, parts, round.gather_ns)
+            .map_err(|e| Failure::own(format_args!("pmmpi cannot decode the record of a rank: {e}")))?;
+        run.asked.clone_from(&settings.selection.asked);
+        let screened = run.screened.get_or_insert_default();
+        screened.kernel = work.is_kernel.then(|| work.name.clone());
+        if kept.is_some()
+            && let Some(folder) = &settings.out
+        {
+            self.done.files.push(saving::save(folder, None, &run, settings.quiet)?);
+        }
+        self.console.done(kept, work, &run);
+        Ok(())
+    }
+
+    /// The further rounds of the suspects of each kernel.
+    fn suspects<F: Divisible>(&mut self, fabric: &mut F) -> Result<(), FabricError> {
+        let plan = self.plan;
+        let chosen = if fabric.rank() == 0 { self.chosen() } else { Vec::new() };
+        let chosen = collectives::spread(fabric, wire::encode(&chosen).unwrap_or_default())?;
+        // One list of ranks per work; empty lists if nothing can change any more.
+        let chosen: Vec<Vec<u32>> = wire::decode(&chosen).unwrap_or_default();
+        let own = fabric.rank();
+        let mut subsets = Vec::with_capacity(chosen.len());
+        for ranks in &chosen {
+            let is_any = !ranks.is_empty();
+            subsets.push(if is_any { fabric.subset(ranks.contains(&own))? } else { None });
+        }
+        let works = chosen.iter().filter(|ranks| !ranks.is_empty()).count();
+        self.console.suspects(plan.more_rounds, works);
+        let first = plan.rounds.runs;
+        for number in first..first + plan.more_rounds {
+            for work in plan.order(number) {
+                if let Some(Some(subset)) = subsets.get_mut(work) {
+                    self.work(subset, Some(number), work)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// On rank 0: for each work the ranks of the suspects and of the nodes beside them, in order; none if no node is
+    /// suspected.
+    fn chosen(&mut self) -> Vec<Vec<u32>> {
+        if self.lost.is_some() || signals::asked_to_end().is_some() || self.done.files.is_empty() {
+            return Vec::new();
+        }
+        match self.ask() {
+            Ok(suspects) => {
+                let of = |work: &ScreenWork| {
+                    suspects.get(&work.name).map_or_else(Vec::new, |nodes| self.beside(nodes))
+                };
+                let chosen: Vec<Vec<u32>> = self.plan.works.iter().map(of).collect();
+                self.console.suspected(&suspects);
+                chosen
+            }
+            Err(why) => {
+                self.console.warn(format_args!(
+                    "the suspects are not measured again, because pmmpi does not know them: {why}"
+                ));
+                Vec::new()
+            }
+        }
+    }
+
+    /// The ranks of these nodes, of rank 0's node, and of enough other nodes.
+    fn beside(&self, suspects: &BTreeSet<String>) -> Vec<u32> {
+        let mut others: Vec<&str> = self.hosts.iter().map(String::as_str).collect();
+        others.sort_unstable();
+        others.dedup();
+        others.retain(|host| !suspects.contains(*host));
+        let first = self.hosts.first().map(String::as_str);
+        let mut nodes: BTreeSet<&str> = first.into_iter().chain(suspects.iter().map(String::as_str)).collect();
+        let unsuspected = usize::from(first.is_some_and(|host| !suspects.contains(host)));
+        others.retain(|host| Some(*host) != first);
+        let numbers = self.plan.choose((0..others.len() as u32).collect(), LEAST_NODES - unsuspected);
+        nodes.extend(numbers.into_iter().map(|number| others[number as usize]));
+        let ranks = (0..).zip(&self.hosts).filter(|(_, host)| nodes.contains(host.as_str()));
+        ranks.map(|(rank, _)| rank).collect()
+    }
+
+    /// The suspects by kernel, as `pmmpi-report screen --suspects` prints them: a kernel, a tab and a node per line.
+    fn ask(&self) -> Result<HashMap<String, BTreeSet<String>>, String> {
+        let (program, options) = self.plan.report.split_first().ok_or("there is no program that reports")?;
+        let output = Command::new(program)
+            .args(options)
+            .arg("--suspects")
+            .args(&self.done.files)
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|e| format!("{}: {e}", program.to_string_lossy()))?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            return Err(format!("{}: {}: {}", program.to_string_lossy(), output.status, said.trim()));
+        }
+        let mut suspects: HashMap<String, BTreeSet<String>> = HashMap::new();
+        for line in String::from_utf8_lossy(&output.stdout).lines() {
+            if let Some((kernel, node)) = line.split_once('\t') {
+                suspects.entry(kernel.to_owned()).or_default().insert(node.to_owned());
+            }
+        }
+        Ok(suspects)
+    }
+}

@@ -1,0 +1,82 @@
+//! What a round of `pmmpi screen` adds to a run: the results of its kernel on each rank.
+//!
+//! The nodes of such a round do the same work, each for itself, so the failure of one node says nothing about the
+//! others.
+
+use crate::ids::RankId;
+use serde::{Deserialize, Serialize};
+
+/// A round of `pmmpi screen`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Screened {
+    /// The kernel's name; `None` for the user's own program.
+    pub kernel: Option<String>,
+    /// What the kernel measures. The first measure stands for the kernel. Empty if no rank has a result.
+    pub measures: Vec<KernelMeasure>,
+    /// The results by rank. A rank without a result did not reach the end of its kernel.
+    pub results: Vec<KernelResult>,
+}
+
+/// A quantity that a kernel measures.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KernelMeasure {
+    /// The quantity's name, for example `triad`.
+    pub name: String,
+    /// The unit of its values.
+    pub unit: String,
+    /// True if a larger value is better.
+    pub larger_is_better: bool,
+}
+
+/// A kernel's result on one rank.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct KernelResult {
+    /// Which rank.
+    pub rank: RankId,
+    /// A value of all of the rank's threads together for each measure, the median of the repetitions. Empty if the
+    /// kernel failed or computed a wrong result.
+    pub values: Vec<f64>,
+    /// The value of the first measure for each hardware thread: its number in the kernel and the median of the
+    /// repetitions. Empty if the kernel has no values of hardware threads.
+    pub threads: Vec<(u32, f32)>,
+    /// What is wrong with the result. The run's times then mean nothing on this node.
+    pub wrong: Option<String>,
+    /// Why the kernel could not run.
+    pub failed: Option<String>,
+    /// What the reader of the values must know.
+    pub notes: Vec<String>,
+}
+
+/// What a kernel's process sends to the process that measures it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct KernelReport {
+    /// What the kernel measures.
+    pub measures: Vec<KernelMeasure>,
+    /// Its result; the rank is not set.
+    pub result: KernelResult,
+    /// User and system CPU time of its timed repetitions (ns).
+    pub cpu_ns: [i64; 2],
+}
+
+impl Screened {
+    /// Adds the results of other ranks.
+    pub(crate) fn join(&mut self, other: Self) {
+        if self.measures.is_empty() {
+            self.measures = other.measures;
+        }
+        self.results.extend(other.results);
+    }
+
+    /// True if all ranks exist, each has one result at most, and the values belong to measures.
+    pub(crate) fn is_sound(&self, size: u32) -> bool {
+        let of_measures = |result: &KernelResult| {
+            result.values.is_empty() || result.values.len() == self.measures.len()
+        };
+        let is_number = |result: &KernelResult| {
+            result.values.iter().all(|value| value.is_finite())
+                && result.threads.iter().all(|(_, value)| value.is_finite())
+        };
+        self.results.windows(2).all(|pair| pair[0].rank < pair[1].rank)
+            && self.results.iter().all(|r| r.rank.0 < size && of_measures(r) && is_number(r))
+    }
+}
