@@ -88,6 +88,8 @@ struct ReadRun<T> {
     rows: BTreeMap<String, NodeRow>,
     /// Why the other nodes have no row.
     why_none: (NoTime, String),
+    /// The same for single nodes of a screen.
+    without_time: BTreeMap<String, (NoTime, String)>,
 }
 
 /// Reads the files in `paths` and the run files in the folders in `paths` (not in their subfolders), including
@@ -367,6 +369,7 @@ impl<'a, T: Send, K: Fn(&Run) -> T + Sync> Reader<'a, T, K> {
                     facts: class.facts.as_str(),
                     ..row
                 };
+                let (why, reason) = read.without_time.get(node).unwrap_or(&read.why_none);
                 self.building.without_time_of_own(&of_node, *why, reason);
             }
         }
@@ -396,6 +399,7 @@ impl<T> ReadRun<T> {
             counted: node_counters::of_nodes(run, &trust.of_run(run)),
             rows: node_rows::of(run, class_by),
             why_none: node_rows::why_none(run),
+            without_time: node_rows::without_time_in_screen(run),
             started_unix_ns: run.header.started_unix_ns,
             run: OwnRun { run_id: run.header.run_id.clone(), kept: keep(run) },
         }

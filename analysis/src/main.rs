@@ -5,7 +5,7 @@ mod cli;
 use clap::Parser;
 use cli::options::{
     BoundsArgs, BoundsFormat, Command, CompareArgs, CompareFormat, DiffArgs, DiffFailOn, ExitStyle,
-    ExportArgs, OfOthers, Options, ReportArgs, ReportFormat, Select, ShowArgs,
+    ExportArgs, OfOthers, Options, ReportArgs, ReportFormat, ScreenReportArgs, Select, ShowArgs,
 };
 use cli::supervise::supervise;
 use cli::{allocator, compare_status, progress_line, verdict_status};
@@ -62,13 +62,18 @@ fn main() -> ExitCode {
     ExitCode::from(match options.command {
         Command::Report(options) => {
             let done = |decoding| {
-                let done = report(&options, decoding);
+                let done = report(&options, decoding, What::Report);
                 match (done, options.exit) {
                     (Err(failure), ExitStyle::Nagios) => verdict_status::unknown(&failure.message),
                     (done, _) => code(done),
                 }
             };
             supervise(reads_a_pipe(&options.paths), done)
+        }
+        Command::Screen(options) => {
+            let ScreenReportArgs { report: options, suggest, suspects } = options;
+            let what = if suspects { What::Suspects } else { What::Screen { suggest } };
+            supervise(reads_a_pipe(&options.paths), |decoding| code(report(&options, decoding, what)))
         }
         Command::Export(options) => {
             supervise(reads_a_pipe(&options.paths), |decoding| code(export(&options, decoding)))
@@ -136,7 +141,18 @@ impl Failure {
     }
 }
 
-fn report(options: &ReportArgs, decoding: Decoding) -> Result<u8, Failure> {
+/// What is shown of a report.
+#[derive(Clone, Copy)]
+enum What {
+    /// Everything.
+    Report,
+    /// The result of a screen.
+    Screen { suggest: bool },
+    /// The kernels and nodes that need further rounds, for `pmmpi screen` itself.
+    Suspects,
+}
+
+fn report(options: &ReportArgs, decoding: Decoding, what: What) -> Result<u8, Failure> {
     let settings = settings(options)?;
     if options.exit == ExitStyle::Nagios && options.format != ReportFormat::Text && options.output.is_none() {
         let hint = "--exit nagios writes its line to stdout: write the report to a file with -o FILE";
@@ -169,8 +185,20 @@ fn report(options: &ReportArgs, decoding: Decoding) -> Result<u8, Failure> {
     };
     let partial = input.is_partial();
     let report = report::Report::new(input, &trust, &settings, &places);
+    if let What::Suspects = what {
+        let suspects = report.screen.as_ref().map(|screen| screen.suspects()).unwrap_or_default();
+        let lines = suspects.into_iter().map(|(kernel, node)| format!("{kernel}\t{node}\n"));
+        write(&lines.collect::<String>(), None)?;
+        return Ok(0);
+    }
     let rendered = match options.format {
-        ReportFormat::Text => for_place(text::report(&report, &read, options.top), options.output.as_deref()),
+        ReportFormat::Text => {
+            let text = match what {
+                What::Screen { suggest } => text::screen(&report, suggest, options.top),
+                What::Report | What::Suspects => text::report(&report, &read, options.top),
+            };
+            for_place(text, options.output.as_deref())
+        }
         ReportFormat::Json => json(&report)?,
         ReportFormat::Csv => csv(&report)?,
         ReportFormat::Md => markdown::report(&report, &origin, options.top),

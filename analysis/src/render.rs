@@ -19,6 +19,7 @@ pub mod node_list;
 pub mod openmetrics;
 pub mod origin;
 pub mod recorded;
+pub(crate) mod screen;
 mod run_spread;
 mod run_table;
 mod tables;

@@ -15,6 +15,8 @@ pub mod places;
 pub mod regions;
 pub mod run;
 pub mod run_flags;
+pub mod screen;
+pub mod screened_run;
 pub mod series;
 mod split_labels;
 mod unread_paths;
@@ -42,6 +44,7 @@ use pmmpi::record::Run;
 use pmmpi::text::count;
 use pmmpi_events::validation::Trust;
 use run::RunReport;
+use screen::ScreenReport;
 use serde::Serialize;
 use series::SeriesReport;
 use std::cell::LazyCell;
@@ -120,9 +123,15 @@ pub struct Report {
     pub waited_for: Vec<OftenWaitedFor>,
     /// Rejected rows and values of other tools' results: the first hundred.
     pub rejected: Vec<RejectedRow>,
+    /// The latest screen; `None` if no run is a round of `pmmpi screen`.
+    #[serde(flatten)]
+    pub screen: Option<ScreenReport>,
     /// Warnings about the input and the whole report.
     pub warnings: Vec<Warning>,
 }
+
+/// A node that is not suspected after so many rounds of a screen is judged.
+const FEWEST_ROUNDS: usize = 3;
 
 /// Numbers of sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -240,6 +249,8 @@ impl Report {
     ) -> Self {
         let Input { runs, results, hosts, .. } = input;
         let runs: Vec<RunReport> = runs.into_iter().map(|run| run.kept).collect();
+        let kernels = screen::number_of_kernels(&runs);
+        let settings = &screen::settings_of(settings, kernels);
         let judged = verdicts::judge(&results.table, &results.order, settings);
         let Verdicts {
             mut nodes,
@@ -275,12 +286,15 @@ impl Report {
         let sessions = SessionsNeeded::of(&nodes, settings);
         let wrong = wrong(&results);
         mark_wrong(&mut nodes, &wrong);
+        let screen = ScreenReport::of(&runs, &mut nodes, &wrong);
+        // The nodes that are not suspected run few rounds only.
+        let min_runs = if kernels > 0 { settings.node.min_runs.min(FEWEST_ROUNDS) } else { settings.node.min_runs };
         let mut accounted = Accounted::of(
             &nodes,
             hosts.iter().map(String::as_str),
             latest_wrong(&wrong),
             &latest_without_time(&results),
-            settings.node.min_runs,
+            min_runs,
         );
         if let Some(unmeasured) = accounted.nodes.get(&Group::Unmeasured) {
             accounted.failed_runs = failed_runs::count(&results.table, |node| unmeasured.contains(node));
@@ -306,6 +320,7 @@ impl Report {
             by_place,
             waited_for,
             rejected,
+            screen,
             warnings: all,
         }
     }

@@ -8,6 +8,7 @@ pub(crate) mod health;
 mod history;
 mod judged_node;
 mod judged_session;
+pub mod kernels_of_node;
 mod measured_again;
 mod measured_when;
 pub mod node_report;

@@ -111,7 +111,7 @@ fn plan(
     mut environment: Vec<(OsString, OsString)>,
 ) -> Result<ScreenPlan, Failure> {
     // A launcher often binds the only rank of a node to one core. A kernel needs all cores of the node.
-    if task.launch.launcher.is_some() && task.launch.local_size == Some(1) {
+    if settings.all_cores && task.launch.launcher.is_some() && task.launch.local_size == Some(1) {
         environment.push((kernel::ALL_CORES_VARIABLE.into(), "1".into()));
     }
     let mut rounds = task.plan(environment);

@@ -36,6 +36,9 @@ pub struct KernelResult {
     /// A value of all of the rank's threads together for each measure, the median of the repetitions. Empty if the
     /// kernel failed or computed a wrong result.
     pub values: Vec<f64>,
+    /// How much work the kernel did, in units of its own: the number of hardware threads if each does the same work, 1 if
+    /// all together do. Times of different amounts of work are compared per unit.
+    pub work: f64,
     /// The value of the first measure for each hardware thread: its number in the kernel and the median of the
     /// repetitions. Empty if the kernel has no values of hardware threads.
     pub threads: Vec<(u32, f32)>,
@@ -73,7 +76,7 @@ impl Screened {
             result.values.is_empty() || result.values.len() == self.measures.len()
         };
         let is_number = |result: &KernelResult| {
-            result.values.iter().all(|value| value.is_finite())
+            result.values.iter().chain([&result.work]).all(|value| value.is_finite())
                 && result.threads.iter().all(|(_, value)| value.is_finite())
         };
         self.results.windows(2).all(|pair| pair[0].rank < pair[1].rank)

@@ -25,6 +25,9 @@ pub enum Command {
     /// Report on the runs in files or folders
     #[command(after_help = report_help())]
     Report(ReportArgs),
+    /// Show the result of a screen (`pmmpi screen` starts this)
+    #[command(hide = true)]
+    Screen(ScreenReportArgs),
     /// Add runs to an archive in Parquet
     #[command(after_help = export_help())]
     Export(ExportArgs),
@@ -168,6 +171,19 @@ pub struct ReportArgs {
     pub select: Select,
     #[command(flatten)]
     pub of_others: OfOthers,
+}
+
+/// What `pmmpi screen` asks for.
+#[derive(Args)]
+pub struct ScreenReportArgs {
+    #[command(flatten)]
+    pub report: ReportArgs,
+    /// Print the commands that would drain nodes
+    #[arg(long)]
+    pub suggest: bool,
+    /// Print only the kernels and nodes that need further rounds
+    #[arg(long)]
+    pub suspects: bool,
 }
 
 /// Which runs count.

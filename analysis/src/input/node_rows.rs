@@ -2,7 +2,7 @@
 
 use crate::table::NoTime;
 use crate::table::node_class::{self, Class, ClassBy};
-use pmmpi::record::{End, Run};
+use pmmpi::record::{End, KernelResult, Run};
 use pmmpi::text::count;
 use pmmpi::{NodeId, RankId};
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ pub struct NodeRow {
     pub record: usize,
     /// The class of nodes that ought to be equally fast.
     pub class: Arc<Class>,
-    /// The node's last t2 minus its first t1, on the node's clock (ns).
+    /// The node's last t2 minus its first t1, on the node's clock (ns); of a kernel of `pmmpi screen`, per unit of its work.
     pub work_ns: i64,
     /// What its kernel counted during the work: see [`pmmpi::node::HealthCount`].
     pub health: Vec<(String, u64)>,
@@ -28,6 +28,7 @@ pub fn of(run: &Run, class_by: &ClassBy) -> BTreeMap<String, NodeRow> {
     if is_failed(run) {
         return rows;
     }
+    let (without, work) = (without_time_in_screen(run), work(run));
     // First t1 and last t2 on each clock.
     let mut spans: Vec<Option<[i64; 2]>> = vec![None; run.nodes.len()];
     for rank in &run.ranks {
@@ -43,8 +44,16 @@ pub fn of(run: &Run, class_by: &ClassBy) -> BTreeMap<String, NodeRow> {
         let Some([first_t1, last_t2]) = span else { continue };
         let counts = run.nodes[record].health.iter();
         let health = counts.filter_map(|count| Some((count.name.clone(), count.added?))).collect();
-        let row = NodeRow { record, class, work_ns: last_t2.saturating_sub(first_t1), health };
+        let all_ns = last_t2.saturating_sub(first_t1);
+        let work_ns = match work.get(record) {
+            Some(work) if *work > 1.0 => (all_ns as f64 / work) as i64,
+            _ => all_ns,
+        };
+        let row = NodeRow { record, class, work_ns, health };
         let host = run.nodes[record].key.hostname.clone();
+        if without.contains_key(&host) {
+            continue;
+        }
         match rows.get(&host) {
             Some(NodeRow { work_ns, .. }) if *work_ns > row.work_ns => {}
             _ => _ = rows.insert(host, row),
@@ -53,9 +62,52 @@ pub fn of(run: &Run, class_by: &ClassBy) -> BTreeMap<String, NodeRow> {
     rows
 }
 
+/// The amount of work on each node record: see [`KernelResult::work`]. The ranks of a node share its work. Empty if the run
+/// is no round of `pmmpi screen`.
+fn work(run: &Run) -> Vec<f64> {
+    let Some(screened) = &run.screened else { return Vec::new() };
+    let mut work = vec![0.0; run.nodes.len()];
+    for result in &screened.results {
+        if let Ok(at) = run.ranks.binary_search_by_key(&result.rank, |rank| rank.rank) {
+            work[run.ranks[at].node.index()] += result.work;
+        }
+    }
+    work
+}
+
 /// True for a run without times: it failed, or is not complete.
 fn is_failed(run: &Run) -> bool {
-    !run.is_complete() || !run.end().is_some_and(End::is_success)
+    // The nodes of a screen work each for itself.
+    let is_success = run.screened.is_some() || run.end().is_some_and(End::is_success);
+    !run.is_complete() || !is_success
+}
+
+/// In a round of `pmmpi screen`, the hosts whose kernel failed or computed a wrong result, and why.
+pub fn without_time_in_screen(run: &Run) -> BTreeMap<String, (NoTime, String)> {
+    let Some(screened) = &run.screened else { return BTreeMap::new() };
+    let results: BTreeMap<RankId, &KernelResult> = screened.results.iter().map(|of| (of.rank, of)).collect();
+    let mut found: BTreeMap<String, (NoTime, String)> = BTreeMap::new();
+    for rank in &run.ranks {
+        let result = results.get(&rank.rank);
+        let wrong = result.and_then(|result| result.wrong.clone()).map(|why| (NoTime::Wrong, why));
+        let why = wrong.or_else(|| {
+            let failed = result.and_then(|result| result.failed.clone());
+            let failed = failed.or_else(|| match rank.end.is_success() {
+                false => Some(failure(run, (rank.rank, rank.node, rank.end))),
+                true if screened.kernel.is_some() && result.is_none() => Some("the kernel gave no result".to_owned()),
+                true => None,
+            });
+            failed.map(|why| (NoTime::Failed, why))
+        });
+        let Some(why) = why else { continue };
+        let host = run.nodes[rank.node.index()].key.hostname.clone();
+        let known = found.entry(host).or_insert_with(|| why.clone());
+        // A wrong result of any rank is worse than a failure.
+        if why.0 == NoTime::Wrong && known.0 != NoTime::Wrong {
+            *known = why;
+        }
+    }
+    found
 }
 
 /// Why a node has no row, with the reason in words.

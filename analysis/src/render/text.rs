@@ -5,8 +5,10 @@ mod goes_with_slowness;
 mod lateness;
 mod node_names;
 mod nodes;
+mod screen;
 
 pub use bounds::bounds;
+pub use screen::screen;
 
 use super::aligned::aligned;
 use super::tabular::Table;
@@ -40,6 +42,10 @@ pub fn report(report: &Report, read: &ReadCounts, top: usize) -> String {
     line(&mut text, &counts.collect::<Vec<_>>().join(", "));
     if let Some(selected) = &report.selected {
         line(&mut text, &format!("selected: {selected}"));
+    }
+    if let Some(result) = &report.screen {
+        line(&mut text, "");
+        screen::result(&mut text, result, top);
     }
     // If nodes are compared, the comparison comes first; otherwise the time of the jobs comes first.
     let compared = report.nodes.iter().any(|node| node.verdict.is_some() || node.history.verdict.is_some());

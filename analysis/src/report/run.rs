@@ -7,6 +7,7 @@ use super::metrics::{self, Flag, MetricReport};
 use super::places::{self, PlaceReport};
 use super::regions::{self, RegionReport};
 use super::run_flags;
+use super::screened_run::ScreenedRun;
 use super::warnings::about;
 use crate::warning_codes::Warning;
 use pmmpi::record::{End, Overhead, Run};
@@ -14,7 +15,7 @@ use pmmpi::regions::At;
 use pmmpi::{NodeId, RankId};
 use pmmpi_events::validation::Trust;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A job of 20,000 ranks may lose all of them, and a damaged file of a few bytes may claim four thousand million.
 pub const MOST_LISTED: usize = 4096;
@@ -40,6 +41,12 @@ pub struct RunReport {
     pub nodes: usize,
     /// finalized, exited N, signal N, ...
     pub end: Option<String>,
+    /// Set if the run is a round of `pmmpi screen`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub screened: Option<ScreenedRun>,
+    /// Host names of a round of `pmmpi screen`; else empty.
+    #[serde(skip)]
+    pub hosts: Vec<String>,
     /// How long it took.
     pub elapsed: Option<Elapsed>,
     /// The node that came last.
@@ -167,6 +174,8 @@ impl RunReport {
             ranks: run.ranks.len() + run.lost.len(),
             nodes: run.host_count(),
             end: run.end().map(|end| end.to_string()),
+            screened: ScreenedRun::of(run),
+            hosts: hosts_of_screen(run),
             elapsed: elapsed.map(|e| Elapsed {
                 lower_ns: e.lower_ns,
                 upper_ns: e.upper_ns,
@@ -197,6 +206,15 @@ impl RunReport {
             null_reasons,
         }
     }
+}
+
+/// Each once.
+fn hosts_of_screen(run: &Run) -> Vec<String> {
+    if run.screened.is_none() {
+        return Vec::new();
+    }
+    let hosts: BTreeSet<&str> = run.nodes.iter().map(|node| node.key.hostname.as_str()).collect();
+    hosts.into_iter().map(str::to_owned).collect()
 }
 
 /// No process observed the end of the rank.

@@ -118,7 +118,8 @@ pub fn about(run: &Run, trust: &RunTrust, lateness: &Lateness) -> Vec<Warning> {
         about_elapsed(run, &elapsed, &mut warn);
     }
     warnings.extend(about_slew(run));
-    warnings.extend(lateness.warning());
+    // In a screen, a node waits for no other one.
+    warnings.extend(lateness.warning().filter(|_| run.screened.is_none()));
     warnings.extend(regions::warnings(run));
     warnings.extend(about_uncounted(run));
     warnings.extend(about_counters(run, trust));
@@ -207,6 +208,11 @@ fn about_elapsed(
                 if suspects.is_empty() { "unknown".to_owned() } else { suspects.join(", ") }
             ),
         );
+    }
+    // The nodes of a screen work each for itself, and a kernel prepares its data between two rounds: the time of the whole
+    // job does not matter.
+    if run.screened.is_some() {
+        return;
     }
     let width = elapsed.upper_ns.saturating_sub(elapsed.lower_ns) as f64;
     if width > WORTH_A_WARNING * elapsed.upper_ns as f64 {

@@ -200,6 +200,7 @@ fn report(
         .shared(),
         places: None,
         slow_runs: None,
+        kernels: None,
         null_reasons,
     }
 }

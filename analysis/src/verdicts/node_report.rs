@@ -1,5 +1,6 @@
 //! The parts of the report about nodes and their runs. The keys are a contract: later versions may only add keys.
 
+use super::kernels_of_node::KernelsOfNode;
 use super::null_reasons::NullReasons;
 use super::slow_places::SlowPlaces;
 use crate::stats::own_history::{Course, OwnVerdict};
@@ -68,6 +69,9 @@ pub struct NodeReport {
     pub places: Option<Box<SlowPlaces>>,
     /// Number of its slow runs in this session.
     pub slow_runs: Option<u32>,
+    /// All kernels of the node; only in a report of `pmmpi screen`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kernels: Option<Shared<KernelsOfNode>>,
     /// Why a value is null.
     pub null_reasons: NullReasons,
 }

@@ -349,6 +349,16 @@ pub struct ScreenArgs {
     /// End a kernel after TIME (default: 10m; PROGRAM: never)
     #[arg(long, value_name = "TIME")]
     pub timeout: Option<String>,
+    /// Use all cores of the node, or those of the rank
+    #[arg(
+        long,
+        value_name = "OF",
+        value_enum,
+        default_value = "node",
+        hide_possible_values = true,
+        hide = true
+    )]
+    pub cores: CoresArg,
     /// Seed of the random order of kernels
     #[arg(long, value_name = "N", hide = true)]
     pub seed: Option<u64>,
@@ -421,6 +431,14 @@ pub struct KernelArgs {
     /// Folder of the kernel disk
     #[arg(long)]
     pub disk: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum CoresArg {
+    /// All cores of the node, if a rank has the node alone
+    Node,
+    /// The cores to which the rank is bound
+    Rank,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -128,6 +128,7 @@ fn measure(typed: &KernelArgs, measuring: &mut MeasuringProcess, report: &mut Ke
     measuring.say_done().map_err(Stopped::Measuring)?;
     report.cpu_ns = [0, 1].map(|at| after_ns[at] - before_ns[at]);
     report.result.notes = kernel.notes();
+    report.result.work = work(&typed.kernel, cores.len());
     kernel.check(&team)?;
     fill(&mut report.result, &done, team.hardware_threads());
     Ok(())
@@ -174,6 +175,12 @@ fn cpu_ns() -> [i64; 2] {
         usage
     };
     [usage.ru_utime, usage.ru_stime].map(pmmpi::session::timeval_ns)
+}
+
+/// See [`KernelResult::work`].
+fn work(kernel: &str, cores: usize) -> f64 {
+    // A chain of loads and a quantum take the same time on any number of cores; a product takes a core.
+    if matches!(kernel, "dgemm" | "fma") { cores as f64 } else { 1.0 }
 }
 
 /// How often a kernel repeats its work between the barriers: about a second in all.

@@ -1,7 +1,7 @@
 //! The command line of `pmmpi screen` after the checks.
 
 use super::kernel_list;
-use crate::cli::options::{ScreenArgs, ScreenFailOn, ScreenFormat};
+use crate::cli::options::{CoresArg, ScreenArgs, ScreenFailOn, ScreenFormat};
 use crate::cli::settings::{self, Settings};
 use clap::ValueEnum;
 use pmmpi_workload::Failure;
@@ -17,6 +17,8 @@ pub struct ScreenSettings {
     pub more_rounds: u32,
     /// The warm-up lasts at least so long.
     pub soak: Duration,
+    /// True if the only rank of a node uses all its cores, whatever the launcher bound it to.
+    pub all_cores: bool,
     /// Of the order of the kernels.
     pub seed: u64,
     /// Options of `pmmpi-report screen`.
@@ -52,10 +54,11 @@ impl ScreenSettings {
         let is_kernels = matches!(works, Works::Kernels(_));
         let timeout = typed.timeout.as_deref().or(is_kernels.then_some(KERNEL_TIMEOUT));
         let timeout = timeout.map(|text| settings::duration("--timeout", text)).transpose()?;
+        let all_cores = typed.cores == CoresArg::Node;
         let report = report(&typed);
         let seed = typed.seed.unwrap_or_else(|| pmmpi::clock::realtime_ns().unsigned_abs());
         let run = Settings::of_screen(typed, rounds, timeout)?;
-        Ok(Self { run, works, more_rounds, soak: soak.unwrap_or_default(), seed, report })
+        Ok(Self { run, works, more_rounds, soak: soak.unwrap_or_default(), all_cores, seed, report })
     }
 }
 

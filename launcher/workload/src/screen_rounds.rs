@@ -58,6 +58,9 @@ pub fn run<F: Divisible>(
         ..Instructions::default()
     });
     let told = told.map_err(in_round)?;
+    // Each rank has its own plan, but all must run the same kernel at the same time.
+    let seed = collectives::spread(&mut fabric, plan.seed.to_le_bytes().to_vec()).map_err(in_round)?;
+    let plan = &ScreenPlan { seed: seed.try_into().map_or(plan.seed, u64::from_le_bytes), ..plan.clone() };
     let host = NodeKey::own().hostname.clone().into_bytes();
     let hosts = collectives::collect(&mut fabric, &host).map_err(in_round)?;
     let hosts = hosts.into_iter().map(|host| String::from_utf8_lossy(&host).into_owned()).collect();

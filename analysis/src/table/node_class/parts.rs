@@ -34,7 +34,7 @@ impl Parts {
             known(Key::Microcode, facts.and_then(|facts| facts.microcode.clone())),
             known(Key::Memory, facts.and_then(|facts| facts.memory_bytes).map(gibibytes)),
             known(Key::Kernel, facts.and_then(|facts| facts.kernel.clone())),
-            known(Key::Ranks, Some(format!("{ranks} of {}", run.size))),
+            known(Key::Ranks, Some(ranks_of(ranks, run))),
         ];
         hardware.into_iter().flatten().chain(work.iter().cloned()).collect()
     }
@@ -90,7 +90,10 @@ impl Parts {
         }
         let asked = |key: Key| by.has(&key).then(|| self.get(&key));
         let command = asked(Key::Command).flatten().map(str::to_owned);
-        let ranks = asked(Key::Ranks).flatten().map(|ranks| format!("({ranks} ranks)"));
+        let ranks = asked(Key::Ranks).flatten().map(|ranks| match ranks.ends_with("per node") {
+            true => format!("({ranks})"),
+            false => format!("({ranks} ranks)"),
+        });
         let setting = |key: &Key| match key {
             Key::Fact(name) if !key.is_fact() => {
                 let label = || self.get(&Key::Named(name.clone()));
@@ -160,6 +163,14 @@ pub(super) fn of_work(run: &Run) -> Vec<(Key, Arc<str>)> {
     let labels = run.header.labels.iter();
     let labels = labels.map(|(name, text)| (Key::Named(name.clone()), text.as_str().into()));
     labels.chain([(Key::Command, super::command(run).into())]).collect()
+}
+
+/// In a screen, the number of all ranks plays no part: each node works for itself, and suspects run more rounds.
+fn ranks_of(ranks: usize, run: &Run) -> String {
+    match run.screened {
+        Some(_) => format!("{} per node", count(ranks, "rank")),
+        None => format!("{ranks} of {}", run.size),
+    }
 }
 
 fn processor(facts: &Hardware) -> String {

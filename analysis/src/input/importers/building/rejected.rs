@@ -43,6 +43,9 @@ impl Building {
             false => self.checked(row),
         };
         if let Ok(numbered) = numbered {
+            if why == NoTime::Wrong {
+                self.add_wrong([numbered.node, numbered.session], numbered.started_unix_ns, || reason.to_owned());
+            }
             self.without_time(&numbered, why, reason.to_owned());
         }
     }

@@ -1,0 +1,174 @@
+//! The result of `pmmpi screen` in sentences and tables.
+
+use super::cells::{percent, shortened};
+use super::more;
+use super::tabular::{Cell, Table, left, name, or_dash, right, words};
+use crate::report::screen::{KernelSummary, ScreenReport, ScreenedNode};
+use crate::verdicts::kernels_of_node::ScreenVerdict;
+use pmmpi::text::count;
+
+/// Number of nodes that a sentence names.
+const NAMED: usize = 3;
+/// Number of hardware threads that a line names.
+const THREADS: usize = 4;
+
+/// What was measured.
+pub fn measured(screen: &ScreenReport) -> String {
+    let kernels: Vec<&str> = screen.kernels.iter().map(|kernel| kernel.kernel.as_str()).collect();
+    let more = match screen.more_rounds {
+        0 => String::new(),
+        rounds => format!(", {} of suspects", count(rounds, "more round")),
+    };
+    format!(
+        "screen of {}: {} of {}{more}; {:.1} runs per node and kernel, {:.1} node-minutes",
+        count(screen.screened.len(), "node"),
+        count(screen.rounds, "round"),
+        kernels.join(", "),
+        screen.runs_per_node,
+        screen.node_minutes
+    )
+}
+
+/// The answer: one sentence per kind of finding.
+pub fn answer(screen: &ScreenReport) -> Vec<String> {
+    use ScreenVerdict::{Failed, Fast, Slow, SlowTail, Slowed, Suspect, Unusual, Wrong};
+    let all = count(screen.screened.len(), "node");
+    let mut sentences = Vec::new();
+    for (verdicts, one, several) in [
+        (&[Wrong][..], "computed a wrong result", "computed wrong results"),
+        (&[Slow, SlowTail], "is slower than its class", "are slower than their class"),
+        (&[Slowed], "is slower than it was", "are slower than they were"),
+        (&[Failed], "has no time, because a kernel failed", "have no time, because a kernel failed"),
+        (&[Suspect, Unusual], "may be slow, but this is not certain", "may be slow, but this is not certain"),
+        (&[Fast], "is much faster than its class", "are much faster than their class"),
+    ] {
+        let nodes: Vec<&ScreenedNode> =
+            screen.screened.iter().filter(|node| verdicts.contains(&node.verdict)).collect();
+        if nodes.is_empty() {
+            continue;
+        }
+        let named: Vec<String> = nodes.iter().take(NAMED).map(|node| in_short(node)).collect();
+        let more = if nodes.len() > NAMED { ", ..." } else { "" };
+        let what = if nodes.len() == 1 { one } else { several };
+        sentences.push(format!("{} of {all} {what}: {}{more}", nodes.len(), named.join(", ")));
+    }
+    if sentences.is_empty() {
+        sentences.push(match is_compared(screen) {
+            true => format!("none of {all} looks slow"),
+            false => "no node can be compared: a node needs others of its class, or an archive of earlier screens (see \
+                      docs/screening.md)"
+                .to_owned(),
+        });
+    }
+    sentences
+}
+
+/// True if the verdict of some kernel on some node is known.
+fn is_compared(screen: &ScreenReport) -> bool {
+    screen.screened.iter().any(|node| node.kernels.values().any(|kernel| kernel.verdict.is_some()))
+}
+
+/// For example "n17 in memory +8.1 % (at least +7.2 %, drain it)".
+fn in_short(node: &ScreenedNode) -> String {
+    let mut text = shortened(&node.node);
+    if let Some(area) = &node.slow_in {
+        text += &format!(" in {}", shortened(area));
+    } else if let Some(kernel) = &node.kernel {
+        text += &format!(" in {}", shortened(kernel));
+    }
+    if let Some(slowdown) = node.slowdown {
+        text += &format!(" {}", percent(slowdown, 1));
+    }
+    let least = node.slower_by_at_least.filter(|least| *least > 0.0);
+    let least = least.map(|least| format!("at least {}", percent(least, 1)));
+    let drain = node.suggests_drain.then(|| "drain it".to_owned());
+    let details: Vec<String> = least.into_iter().chain(drain).collect();
+    if details.is_empty() { text } else { format!("{text} ({})", details.join(", ")) }
+}
+
+/// The nodes that are not OK, at most `top` (0: all).
+pub fn nodes(screen: &ScreenReport, top: usize) -> Table {
+    let found: Vec<&ScreenedNode> =
+        screen.screened.iter().filter(|node| node.verdict > ScreenVerdict::Ok).collect();
+    let shown = if top == 0 { found.len() } else { top.min(found.len()) };
+    let row = |node: &&ScreenedNode| {
+        let of_kernel = node.kernel.as_ref().and_then(|kernel| node.kernels.get(kernel));
+        let summary = screen.kernels.iter().find(|summary| Some(&summary.kernel) == node.kernel.as_ref());
+        let unit = of_kernel.and_then(|kernel| kernel.unit.as_deref());
+        vec![
+            name(&node.node),
+            words(node.verdict.name()),
+            node.slow_in.as_deref().map_or_else(|| words("-"), name),
+            node.kernel.as_deref().map_or_else(|| words("-"), name),
+            or_dash(node.slowdown, |by| percent(by, 1)),
+            or_dash(node.slower_by_at_least.filter(|by| *by > 0.0), |by| percent(by, 1)),
+            or_dash(of_kernel.and_then(|kernel| kernel.value), |value| quantity(value, unit)),
+            or_dash(summary.and_then(|summary| summary.median), |value| quantity(value, unit)),
+        ]
+    };
+    Table {
+        columns: vec![
+            left("Node"),
+            left("Verdict"),
+            left("Slow in"),
+            left("Kernel"),
+            right("Slower"),
+            right("At least"),
+            right("Value"),
+            right("Median"),
+        ],
+        rows: found[..shown].iter().map(row).collect(),
+        more: more(found.len() - shown, "more node"),
+        notes: found[..shown].iter().filter_map(|node| why(node)).collect(),
+        ..Table::default()
+    }
+}
+
+/// The cause and the slow hardware threads of a node.
+fn why(node: &ScreenedNode) -> Option<String> {
+    let threads: Vec<String> = node
+        .slow_threads
+        .iter()
+        .take(THREADS)
+        .map(|thread| format!("{} {}", thread.hardware_thread, percent(thread.slowdown, 0)))
+        .collect();
+    let more = if node.slow_threads.len() > THREADS { ", ..." } else { "" };
+    let threads = (!threads.is_empty()).then(|| format!("slow hardware threads: {}{more}", threads.join(", ")));
+    let parts: Vec<String> = node.cause.clone().into_iter().chain(threads).collect();
+    (!parts.is_empty()).then(|| format!("{}: {}", node.node, parts.join("; ")))
+}
+
+/// One row per kernel.
+pub fn kernels(screen: &ScreenReport) -> Table {
+    let row = |kernel: &KernelSummary| -> Vec<Cell> {
+        let unit = kernel.unit.as_deref();
+        vec![
+            name(&kernel.kernel),
+            words(kernel.nodes),
+            or_dash(kernel.median, |value| quantity(value, unit)),
+            or_dash(kernel.worst, |value| quantity(value, unit)),
+            or_dash(kernel.median_s, |seconds| format!("{seconds:.3} s")),
+        ]
+    };
+    let notes = screen.kernels.iter().flat_map(|kernel| {
+        kernel.notes.iter().map(move |note| format!("{}: {note}", kernel.kernel))
+    });
+    Table {
+        columns: vec![left("Kernel"), right("Nodes"), right("Median"), right("Worst"), right("Time")],
+        rows: screen.kernels.iter().map(row).collect(),
+        notes: notes.collect(),
+        ..Table::default()
+    }
+}
+
+/// Three digits or more, with the unit.
+fn quantity(value: f64, unit: Option<&str>) -> String {
+    let unit = unit.map_or(String::new(), |unit| format!(" {unit}"));
+    match value.abs() {
+        0.0 => format!("0{unit}"),
+        large if large >= 100.0 => format!("{value:.0}{unit}"),
+        large if large >= 10.0 => format!("{value:.1}{unit}"),
+        large if large >= 1.0 => format!("{value:.2}{unit}"),
+        _ => format!("{value:.3}{unit}"),
+    }
+}

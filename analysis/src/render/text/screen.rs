@@ -1,0 +1,40 @@
+//! Shows the result of `pmmpi screen`.
+
+use super::{line, table, warnings};
+use crate::render::screen::{answer, kernels, measured, nodes};
+use crate::report::Report;
+use crate::report::screen::ScreenReport;
+
+/// The result; with `suggest`, also the commands that would drain nodes.
+pub fn screen(report: &Report, suggest: bool, top: usize) -> String {
+    let mut text = String::new();
+    if let Some(screen) = &report.screen {
+        result(&mut text, screen, top);
+        if suggest {
+            suggestions(&mut text, screen);
+        }
+    }
+    warnings(&mut text, report);
+    text
+}
+
+/// What was measured, the answer, and the tables.
+pub fn result(text: &mut String, screen: &ScreenReport, top: usize) {
+    line(text, &measured(screen));
+    line(text, "");
+    answer(screen).iter().for_each(|sentence| line(text, sentence));
+    table(text, &nodes(screen, top));
+    table(text, &kernels(screen));
+}
+
+fn suggestions(text: &mut String, screen: &ScreenReport) {
+    line(text, "");
+    if screen.suggestions.is_empty() {
+        line(text, "no node should be drained");
+        return;
+    }
+    line(text, "pmmpi suggests these commands (it changed nothing):");
+    for suggestion in &screen.suggestions {
+        line(text, &suggestion.command);
+    }
+}

@@ -1,0 +1,73 @@
+//! What the kernels of `pmmpi screen` say of a node.
+
+use serde::{Serialize, Serializer};
+use std::collections::BTreeMap;
+
+/// The kernels of a node, by name.
+pub type KernelsOfNode = BTreeMap<String, KernelOfNode>;
+
+/// One kernel on one node.
+#[derive(Debug, Default, PartialEq, Serialize)]
+pub struct KernelOfNode {
+    /// The median over the rounds; `None` for the user's program, and if the kernel failed.
+    pub value: Option<f64>,
+    /// Its unit.
+    pub unit: Option<String>,
+    /// Fraction of the median time of the other nodes of the class.
+    pub slowdown: Option<f64>,
+    /// OK, SLOW, SLOW-TAIL, SLOWED, UNUSUAL, SUSPECT, FAST, FAILED or WRONG; `None` if the node was not judged.
+    pub verdict: Option<ScreenVerdict>,
+    /// Number of runs.
+    pub runs: usize,
+}
+
+/// A verdict on a node from all its kernels, or from one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ScreenVerdict {
+    /// See [`Verdict::Ok`].
+    Ok,
+    /// See [`Verdict::Fast`].
+    Fast,
+    /// See [`Verdict::Unusual`].
+    Unusual,
+    /// See [`Verdict::Suspect`] and [`OwnVerdict::Suspect`].
+    Suspect,
+    /// The kernel failed or took too long in all rounds.
+    Failed,
+    /// Slower than the node itself was: [`OwnVerdict::Slowed`].
+    Slowed,
+    /// See [`Verdict::SlowTail`].
+    SlowTail,
+    /// See [`Verdict::Slow`].
+    Slow,
+    /// A result of the kernel is wrong.
+    Wrong,
+}
+
+impl ScreenVerdict {
+    /// The name in the report.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "OK",
+            Self::Fast => "FAST",
+            Self::Unusual => "UNUSUAL",
+            Self::Suspect => "SUSPECT",
+            Self::Failed => "FAILED",
+            Self::Slowed => "SLOWED",
+            Self::SlowTail => "SLOW-TAIL",
+            Self::Slow => "SLOW",
+            Self::Wrong => "WRONG",
+        }
+    }
+
+    /// The node may be slow, so a further round may show more.
+    pub fn is_suspicious(self) -> bool {
+        matches!(self, Self::Unusual | Self::Suspect | Self::Slowed | Self::SlowTail | Self::Slow)
+    }
+}
+
+impl Serialize for ScreenVerdict {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}

@@ -1,0 +1,129 @@
+//! `pmmpi screen` on hosts of the rig, one of which is slow, hangs, or computes something wrong.
+
+use pmmpi::record::{End, Run};
+use rig::cluster::Cluster;
+use rig::tool::{Folder, Output, pmmpi};
+use rig::{Mpi, programs};
+use serde_json::Value;
+use std::process::Command;
+
+const HOSTS: [(&str, i64); 5] = [
+    ("n0", 0),
+    ("n1", 3_600_000_000_000),
+    ("n2", 7_200_000_000_123),
+    ("n3", 80_000_000_000_000),
+    ("n4", 1_000_000_000),
+];
+
+/// A shell command line that starts `pmmpi screen` on each host; `n2` begins with `on_n2`.
+fn screen_with(mpi: Mpi, on_n2: &str, args: &[&str], out: &Folder) -> Output {
+    let cluster = Cluster::new(&HOSTS);
+    let script = format!("case $(hostname) in n2) exec {on_n2} \"$@\";; *) exec \"$@\";; esac");
+    let out = out.path().display().to_string();
+    let pmmpi = pmmpi().display().to_string();
+    cluster
+        .mpirun(mpi, HOSTS.len())
+        .args(["sh", "-c", &script, "sh", &pmmpi, "screen", "--out", &out])
+        .args(args)
+        .run()
+}
+
+fn report(out: &Folder) -> Value {
+    let mut command = Command::new(pmmpi());
+    let output = rig::tool::run(command.args(["report", "--format", "json"]).arg(out.path())).success();
+    serde_json::from_str(&output.out()).expect("JSON")
+}
+
+fn verdict(report: &Value, node: &str) -> Value {
+    let nodes = report["screened"].as_array().expect("screened nodes");
+    nodes.iter().find(|of| of["node"] == node).expect("the node").clone()
+}
+
+/// Rounds of all nodes, then of suspects: of each kernel and round one run, in one series.
+fn rounds_of(runs: &[Run], kernel: &str) -> Vec<(u32, usize)> {
+    let of = |run: &&Run| run.screened.as_ref().is_some_and(|of| of.kernel.as_deref() == Some(kernel));
+    let mut rounds: Vec<(u32, usize)> = runs
+        .iter()
+        .filter(of)
+        .map(|run| (run.header.series.as_ref().expect("a series").round, run.ranks.len()))
+        .collect();
+    rounds.sort_unstable();
+    rounds
+}
+
+#[test]
+fn a_node_with_fewer_cores_is_slow_in_compute() {
+    for mpi in [Mpi::OpenMpi, Mpi::Mpich] {
+        let out = Folder::new("screen");
+        let args = ["--kernels", "dgemm,latency", "--memory", "64M", "--cores", "rank", "--suggest"];
+        let output = screen_with(mpi, "taskset -c 0", &args, &out).success();
+        let runs = out.runs();
+        let dgemm = rounds_of(&runs, "dgemm");
+        assert_eq!(dgemm, [(0, 5), (1, 5), (2, 5), (3, 5), (4, 5), (5, 5), (6, 5)], "{}", output.err());
+        let report = report(&out);
+        let slow = verdict(&report, "n2");
+        assert_eq!((&slow["verdict"], &slow["slow_in"]), (&"SLOW-TAIL".into(), &"compute".into()), "{slow:#}");
+        assert_eq!(slow["suggests_drain"], true);
+        let text = output.out();
+        assert!(text.contains("1 of 5 nodes is slower than its class: n2 in compute"), "{text}");
+        assert!(text.contains("scontrol update NodeName=n2 State=DRAIN 'Reason=pmmpi: slow-compute: +"), "{text}");
+        for node in ["n0", "n1", "n3", "n4"] {
+            let other = verdict(&report, node);
+            assert_ne!(other["slow_in"], "compute", "{other:#}");
+        }
+        assert_eq!(report["rounds"], 3);
+        for node in report["nodes"].as_array().expect("nodes") {
+            let kernels = node["kernels"].as_object().expect("kernels of a node");
+            assert_eq!(kernels.keys().collect::<Vec<_>>(), ["dgemm", "latency"]);
+            assert!(kernels.values().all(|kernel| kernel["value"].as_f64().is_some_and(|value| value > 0.0)));
+        }
+    }
+}
+
+#[test]
+fn a_node_that_hangs_is_named_and_the_others_go_on() {
+    let out = Folder::new("screen-hangs");
+    let program = programs::script(out.path(), "case $(hostname) in n2) sleep 1000;; *) sleep 0.1;; esac");
+    let program = program.display().to_string();
+    let args = ["--rounds", "2", "--warmup", "0", "--timeout", "2", "--", &program];
+    let output = screen_with(Mpi::OpenMpi, "env", &args, &out).success();
+    let ends = |run: &Run| run.ranks.iter().filter(|rank| rank.end == End::TimedOut).count();
+    let runs = out.runs();
+    assert_eq!(runs.iter().map(ends).collect::<Vec<_>>(), [1, 1], "{}", output.err());
+    assert!(output.err().contains("n2: ") && output.err().contains("--timeout"), "{}", output.err());
+    let report = report(&out);
+    assert_eq!(verdict(&report, "n2")["verdict"], "FAILED");
+    assert!(output.out().contains("1 of 5 nodes has no time, because a kernel failed: n2"), "{}", output.out());
+    let times: Vec<u64> = (report["nodes"].as_array().unwrap().iter()).map(|node| node["runs"].as_u64().unwrap()).collect();
+    assert_eq!(times, [2, 2, 2, 2]);
+}
+
+/// A kernel that cannot run says why, and the other kernels run.
+#[test]
+fn a_kernel_that_cannot_run_says_why() {
+    let out = Folder::new("screen-fails");
+    let args = ["screen", "--kernels", "latency,fma", "--memory", "100T", "--rounds", "1", "--out"];
+    let output = rig::tool::run(Command::new(pmmpi()).args(args).arg(out.path())).success();
+    assert!(output.err().contains("latency: ") && output.err().contains("memory"), "{}", output.err());
+    let report = report(&out);
+    let node = &report["screened"][0];
+    assert_eq!((&node["verdict"], &node["kernel"]), (&"FAILED".into(), &"latency".into()), "{node:#}");
+    assert!(node["kernels"]["fma"]["value"].as_f64().is_some());
+}
+
+#[test]
+fn wrong_usage_is_refused_before_anything_starts() {
+    for (args, told) in [
+        (&["--kernels", "stream"][..], "--kernels stream: expected kernels out of triad, dgemm"),
+        (&["--rounds", "0"], "--rounds 0: expected"),
+        (&["--memory", "lots"], "--memory lots: expected"),
+        (&["--soak", "never"], "--soak never: expected a time"),
+        (&["--kernels", "fma", "--", "true"], "remove"),
+    ] {
+        let output = rig::tool::run(Command::new(pmmpi()).arg("screen").args(args));
+        assert_eq!(output.code(), 2, "{}", output.err());
+        assert!(output.err().contains(told), "{}", output.err());
+    }
+    let output = rig::tool::run(Command::new(pmmpi()).args(["screen-kernel", "fma"]));
+    assert_eq!(output.code(), 2, "{}", output.err());
+}
