@@ -1,0 +1,264 @@
+//! The journal: a line of JSON before each act (intent) and one after it (outcome), each on disk before pmmpi goes on.
+//!
+//! An intent without outcome shows the next run where a killed pmmpi was. A line without end comes from a kill or a full
+//! disk during the write: no act followed it, so the next run ignores it. The journal is also the lock (flock).
+
+use crate::act::Act;
+use crate::error::Error;
+use crate::node_state::NodeState;
+use pmmpi::node::NodeKey;
+use pmmpi::record::civil_from_days;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// The version of the lines.
+const VERSION: u32 = 1;
+/// Longer than any line of pmmpi's.
+const MOST_LINE_BYTES: u64 = 1 << 20;
+/// How long to wait for the lock.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// How each journal begins: so pmmpi never writes into another file.
+const MARK: &[u8] = b"{\"pmmpi_node_actions\":";
+
+/// One line.
+#[derive(Debug, Serialize, Deserialize)]
+struct Line {
+    pmmpi_node_actions: u32,
+    /// UTC.
+    time: String,
+    #[serde(flatten)]
+    entry: Entry,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "entry", rename_all = "snake_case")]
+pub(crate) enum Entry {
+    /// A run has the lock.
+    Begin { process: u32, host: String, user: u32 },
+    /// Unless somebody changes the node before, an act follows.
+    Intent {
+        id: u64,
+        node: String,
+        #[serde(flatten)]
+        act: Act,
+    },
+    /// What became of an intent.
+    Outcome {
+        id: u64,
+        node: String,
+        result: Result,
+        /// What else to know.
+        note: Option<String>,
+        /// The node directly before the act; `None` after a kill.
+        before: Option<Box<NodeState>>,
+        /// The node after the act; `None` if there was no act.
+        after: Option<Box<NodeState>>,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Result {
+    /// The node is as wanted.
+    Done,
+    /// The node's state changed after the intent, so there was no act.
+    Skipped,
+    /// The node is not as wanted.
+    Failed,
+    /// After a kill: the node is as wanted.
+    FoundDone,
+    /// After a kill: the node is not as wanted.
+    FoundNotDone,
+    /// After a kill: Slurm no longer has the node.
+    NodeGone,
+}
+
+/// An intent without outcome.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Open {
+    pub id: u64,
+    pub node: String,
+    pub act: Act,
+    pub time: String,
+}
+
+/// The locked journal.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    path: PathBuf,
+    file: File,
+    next_id: u64,
+    open: Vec<Open>,
+}
+
+impl Journal {
+    /// Locks the journal, or creates it, and writes that this run begins.
+    pub(crate) fn open(path: &Path) -> std::result::Result<Self, Error> {
+        let fail = |what| move |reason| Error::Journal { path: path.to_owned(), what, reason };
+        // Without NONBLOCK, opening a pipe could wait forever.
+        let mut options = OpenOptions::new();
+        options.read(true).append(true).create(true).mode(0o644).custom_flags(libc::O_NONBLOCK);
+        let file = options.open(path).map_err(fail("open"))?;
+        if !file.metadata().map_err(fail("open"))?.is_file() {
+            return Err(Error::NoJournal(
+                path.to_owned(),
+                "it is no regular file; name another file".to_owned(),
+            ));
+        }
+        let is_locked = lock(&file).map_err(fail("lock"))?;
+        let past = Past::read(path, &file)?;
+        if !is_locked {
+            return Err(Error::Held { path: path.to_owned(), holder: past.last_begin });
+        }
+        let mut journal = Self { path: path.to_owned(), file, next_id: past.next_id, open: past.open };
+        if past.is_torn {
+            journal.write(b"\n")?;
+        }
+        // SAFETY: geteuid has no preconditions and cannot fail.
+        let user = unsafe { libc::geteuid() };
+        let host = NodeKey::own().hostname.clone();
+        journal.append(Entry::Begin { process: std::process::id(), host, user })?;
+        sync_folder(path).map_err(fail("save"))?;
+        Ok(journal)
+    }
+
+    /// Intents of earlier runs without outcome.
+    pub(crate) fn open_intents(&self) -> &[Open] {
+        &self.open
+    }
+
+    /// Writes an intent, and returns its number.
+    pub(crate) fn intend(&mut self, node: &str, act: &Act) -> std::result::Result<u64, Error> {
+        let id = self.next_id;
+        self.append(Entry::Intent { id, node: node.to_owned(), act: act.clone() })?;
+        self.next_id = id.saturating_add(1);
+        Ok(id)
+    }
+
+    /// Writes a line, and waits until it is on disk.
+    pub(crate) fn append(&mut self, entry: Entry) -> std::result::Result<(), Error> {
+        let line = Line { pmmpi_node_actions: VERSION, time: now(), entry };
+        let mut text = serde_json::to_vec(&line).map_err(|reason| self.error("write", reason.into()))?;
+        text.push(b'\n');
+        self.write(&text)
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> std::result::Result<(), Error> {
+        self.is_in_place().map_err(|reason| self.error("write", reason))?;
+        self.file.write_all(bytes).map_err(|reason| self.error("write", reason))?;
+        self.file.sync_all().map_err(|reason| self.error("save", reason))
+    }
+
+    /// If somebody moves or removes the file, for example logrotate, the next pmmpi makes a new one, and this lock
+    /// protects nothing.
+    fn is_in_place(&self) -> io::Result<()> {
+        let (here, own) = (fs::metadata(&self.path)?, self.file.metadata()?);
+        match (here.dev(), here.ino()) == (own.dev(), own.ino()) {
+            true => Ok(()),
+            false => Err(io::Error::other("somebody replaced the file while pmmpi used it")),
+        }
+    }
+
+    fn error(&self, what: &'static str, reason: io::Error) -> Error {
+        Error::Journal { path: self.path.clone(), what, reason }
+    }
+
+    /// The locked file.
+    pub(crate) fn lock(&self) -> &File {
+        &self.file
+    }
+}
+
+/// What the journal has from earlier runs.
+struct Past {
+    next_id: u64,
+    open: Vec<Open>,
+    /// The last line has no end.
+    is_torn: bool,
+    last_begin: Option<String>,
+}
+
+impl Past {
+    fn read(path: &Path, file: &File) -> std::result::Result<Self, Error> {
+        let (mut open, mut next_id, mut last_begin) = (BTreeMap::new(), 1, None);
+        let (mut line, mut is_first, mut is_torn) = (Vec::new(), true, false);
+        let mut reader = BufReader::new(file);
+        loop {
+            line.clear();
+            let length = reader.by_ref().take(MOST_LINE_BYTES).read_until(b'\n', &mut line);
+            let length =
+                length.map_err(|reason| Error::Journal { path: path.to_owned(), what: "read", reason })?;
+            if length == 0 {
+                break;
+            }
+            // A run may have been killed during its first write.
+            if is_first && !line.starts_with(MARK) && !MARK.starts_with(line.trim_ascii_end()) {
+                let why = "it has something else in it; name another file, or a new one";
+                return Err(Error::NoJournal(path.to_owned(), why.to_owned()));
+            }
+            is_first = false;
+            is_torn = !line.ends_with(b"\n");
+            // Lines that a kill cut are no JSON.
+            let Ok(value) = serde_json::from_slice::<serde_json::Value>(&line) else { continue };
+            let version = value["pmmpi_node_actions"].as_u64();
+            let line = serde_json::from_value::<Line>(value).ok().filter(|_| version == Some(VERSION.into()));
+            let Some(Line { time, entry, .. }) = line else {
+                let why = "a different version of pmmpi wrote it; use that version or name another file";
+                return Err(Error::NoJournal(path.to_owned(), why.to_owned()));
+            };
+            match entry {
+                Entry::Begin { process, host, user } => {
+                    last_begin =
+                        Some(format!("process {process} of user {user} on {host}, since {time} UTC"));
+                }
+                Entry::Intent { id, node, act } => {
+                    next_id = next_id.max(id.saturating_add(1));
+                    open.insert(id, Open { id, node, act, time });
+                }
+                Entry::Outcome { id, .. } => _ = open.remove(&id),
+            }
+        }
+        Ok(Self { next_id, open: open.into_values().collect(), is_torn, last_begin })
+    }
+}
+
+/// False if another process has the lock. The kernel unlocks the file when the last process that has it ends, however it
+/// ends. A process that another thread forks has it until this process executes its program: hence the patience.
+fn lock(file: &File) -> io::Result<bool> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        // SAFETY: flock of a descriptor that is open.
+        if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } == 0 {
+            return Ok(true);
+        }
+        match io::Error::last_os_error() {
+            reason if reason.kind() != io::ErrorKind::WouldBlock => return Err(reason),
+            _ if Instant::now() >= deadline => return Ok(false),
+            _ => std::thread::sleep(Duration::from_millis(10)),
+        }
+    }
+}
+
+/// After this, a new file is also on disk by its name.
+fn sync_folder(path: &Path) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    File::open(folder)?.sync_all()
+}
+
+/// `2026-11-26 02:09:12`, in UTC.
+fn now() -> String {
+    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64);
+    let (year, month, day) = civil_from_days(seconds.div_euclid(86_400));
+    let of_day = seconds.rem_euclid(86_400);
+    let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
+    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,122 @@
+use super::*;
+use crate::fake::node;
+use proptest::prelude::*;
+use tempfile::TempDir;
+
+fn place() -> (TempDir, PathBuf) {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("log");
+    (folder, path)
+}
+
+fn drain() -> Act {
+    Act::Drain("pmmpi: slow".to_owned())
+}
+
+fn outcome(id: u64) -> Entry {
+    let before = Some(Box::new(node("a", "IDLE", None)));
+    let after = Some(Box::new(node("a", "IDLE+DRAIN", Some("pmmpi: slow"))));
+    Entry::Outcome { id, node: "a".to_owned(), result: Result::Done, note: None, before, after }
+}
+
+#[test]
+fn an_intent_is_open_until_its_outcome() {
+    let (_folder, path) = place();
+    let mut journal = Journal::open(&path).unwrap();
+    assert!(journal.open_intents().is_empty());
+    let ids = ["a", "b", "c"].map(|name| journal.intend(name, &drain()).unwrap());
+    journal.append(outcome(ids[1])).unwrap();
+    drop(journal);
+    let mut journal = Journal::open(&path).unwrap();
+    let open: Vec<(&str, u64)> =
+        journal.open_intents().iter().map(|open| (&open.node[..], open.id)).collect();
+    assert_eq!(open, [("a", ids[0]), ("c", ids[2])]);
+    assert_eq!(journal.open_intents()[0].act, drain());
+    assert!(journal.intend("d", &Act::Resume).unwrap() > ids[2]);
+}
+
+#[test]
+fn lines_are_json_that_other_programs_can_read() {
+    let (_folder, path) = place();
+    let mut journal = Journal::open(&path).unwrap();
+    let id = journal.intend("a", &drain()).unwrap();
+    journal.append(outcome(id)).unwrap();
+    let text = fs::read_to_string(&path).unwrap();
+    let lines: Vec<serde_json::Value> =
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(text.lines().all(|line| line.as_bytes().starts_with(MARK)));
+    assert_eq!((&lines[0]["entry"], &lines[0]["process"]), (&"begin".into(), &std::process::id().into()));
+    assert_eq!(
+        (&lines[1]["entry"], &lines[1]["act"], &lines[1]["node"]),
+        (&"intent".into(), &"drain".into(), &"a".into())
+    );
+    assert_eq!(lines[1]["text"], "pmmpi: slow");
+    assert_eq!((&lines[2]["result"], &lines[2]["after"]["state"][1]), (&"done".into(), &"DRAIN".into()));
+}
+
+#[test]
+fn a_second_pmmpi_hears_who_holds_the_journal() {
+    let (_folder, path) = place();
+    let first = Journal::open(&path).unwrap();
+    let before = fs::read(&path).unwrap();
+    let error = Journal::open(&path).unwrap_err();
+    let holder = format!("process {} of user ", std::process::id());
+    assert!(matches!(error, Error::Held { .. }) && error.to_string().contains(&holder), "{error}");
+    assert_eq!(fs::read(&path).unwrap(), before);
+    drop(first);
+    assert!(Journal::open(&path).is_ok());
+}
+
+/// A kill or a full disk may cut the last line anywhere.
+#[test]
+fn a_cut_line_is_ignored() {
+    let (_folder, path) = place();
+    let mut journal = Journal::open(&path).unwrap();
+    let id = journal.intend("a", &drain()).unwrap();
+    journal.append(outcome(id)).unwrap();
+    drop(journal);
+    let whole = fs::read(&path).unwrap();
+    let ends: Vec<usize> = (0..whole.len()).filter(|at| whole[*at] == b'\n').collect();
+    for length in 0..=whole.len() {
+        fs::write(&path, &whole[..length]).unwrap();
+        // Twice: the cut line is then in the middle.
+        for _ in 0..2 {
+            let journal = Journal::open(&path).unwrap();
+            let is_open = length >= ends[1] && length < ends[2];
+            assert_eq!(journal.open_intents().len(), usize::from(is_open), "{length}");
+        }
+    }
+}
+
+#[test]
+fn other_files_are_left_alone() {
+    let (folder, path) = place();
+    for content in ["important,data\n", "no end of line", "{\"pmmpi_node_actions\":2,\"x\":1}\n"] {
+        fs::write(&path, content).unwrap();
+        assert!(matches!(Journal::open(&path), Err(Error::NoJournal(..))), "{content}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), content);
+    }
+    assert!(matches!(Journal::open(Path::new("/dev/null")), Err(Error::NoJournal(..))));
+    assert!(matches!(Journal::open(folder.path()), Err(Error::Journal { .. })));
+    assert!(matches!(Journal::open(Path::new("/proc/nowhere/log")), Err(Error::Journal { .. })));
+}
+
+#[test]
+fn a_moved_journal_ends_the_run() {
+    let (folder, path) = place();
+    let mut journal = Journal::open(&path).unwrap();
+    fs::rename(&path, folder.path().join("log.1")).unwrap();
+    assert!(journal.intend("a", &drain()).is_err());
+    fs::write(&path, "").unwrap();
+    assert!(journal.intend("a", &drain()).is_err());
+}
+
+proptest! {
+    #[test]
+    fn no_content_is_too_odd(lines in prop::collection::vec(".{0,40}", 0..5)) {
+        let (_folder, path) = place();
+        let text: String = lines.iter().map(|line| format!("{{\"pmmpi_node_actions\":{line}\n")).collect();
+        fs::write(&path, text).unwrap();
+        let _ = Journal::open(&path);
+    }
+}

@@ -1,0 +1,40 @@
+//! Acts on the findings of `pmmpi screen` in Slurm: drains, comments or labels slow nodes, and resumes nodes that passed.
+//!
+//! [`run`] reads every node's state, decides ([`Decision`]), writes each act into a [journal](Error::Journal) before and
+//! after, and reads the node again directly before and after each act. One act is one `scontrol update` of one node,
+//! which Slurm does as a whole or not at all. pmmpi never changes what somebody else has set: a state, a reason, a part
+//! of a comment, a feature. Whatever fails in pmmpi itself drains no node.
+//!
+//! What stays: Slurm has no update on a condition. If somebody drains a node in the milliseconds between pmmpi's last
+//! read and its update, pmmpi's reason replaces theirs. The journal has the state before and after.
+
+#![warn(missing_docs)]
+
+mod act;
+mod comment;
+mod decide;
+mod error;
+mod features;
+mod journal;
+mod limit;
+mod node_name;
+mod node_state;
+mod process;
+mod reason;
+mod report;
+mod run;
+mod scontrol;
+mod settings;
+
+#[cfg(test)]
+mod fake;
+
+pub use act::Act;
+pub use decide::Skip;
+pub use error::{Error, ToolError, Why};
+pub use limit::OverLimit;
+pub use node_state::{NodeState, Reason};
+pub use report::{Decision, Recovered, Report};
+pub use run::run;
+pub use scontrol::{Listed, Scontrol, Slurm};
+pub use settings::{Action, Finding, Settings};

@@ -1,0 +1,147 @@
+//! Runs a program that may hang or print without end.
+
+use std::ffi::CStr;
+use std::fs::File;
+use std::io::{self, Read, Seek};
+use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// 100,000 nodes print about 100 MB. A test need not fill the memory.
+const MOST_BYTES: u64 = if cfg!(test) { 4 << 20 } else { 256 << 20 };
+const PAUSE: Duration = Duration::from_millis(2);
+/// A killed process ends within this time, unless it waits inside the kernel.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// How a program ended.
+pub(crate) enum End {
+    NotStarted(io::Error),
+    TooLong,
+    TooMuch,
+    Ended { success: bool, stdout: Vec<u8>, stderr: Vec<u8> },
+}
+
+/// Runs a program to its end. It inherits `kept`, and so keeps a lock of this file even if this process is killed. Its
+/// output goes to memory: a pipe could stay open in a process that the program leaves behind.
+pub(crate) fn run(command: &mut Command, limit: Duration, kept: Option<&File>) -> End {
+    let deadline = Instant::now() + limit;
+    let files = memory(c"stdout").and_then(|out| Ok((out, memory(c"stderr")?)));
+    let prepared = files.and_then(|(out, err)| Ok((out.try_clone()?, err.try_clone()?, out, err)));
+    let (child_out, child_err, mut out, mut err) = match prepared {
+        Ok(files) => files,
+        Err(reason) => return End::NotStarted(reason),
+    };
+    command.stdin(Stdio::null()).stdout(child_out).stderr(child_err).process_group(0);
+    if let Some(kept) = kept.map(AsRawFd::as_raw_fd) {
+        let keep = move || {
+            // SAFETY: between fork and exec; fcntl is async-signal-safe, and the file is open in this process.
+            unsafe { libc::fcntl(kept, libc::F_SETFD, 0) };
+            Ok(())
+        };
+        // SAFETY: the closure calls only async-signal-safe functions and allocates nothing.
+        unsafe { command.pre_exec(keep) };
+    }
+    let mut child = match command.spawn() {
+        Ok(child) => child,
+        Err(reason) => return End::NotStarted(reason),
+    };
+    loop {
+        let is_too_long = Instant::now() >= deadline;
+        match child.try_wait() {
+            Ok(Some(status)) => {
+                return match (all_of(&mut out), all_of(&mut err)) {
+                    (Ok(stdout), Ok(stderr)) => End::Ended { success: status.success(), stdout, stderr },
+                    _ => End::TooMuch,
+                };
+            }
+            Ok(None) if is_too_long => return killed(&mut child, End::TooLong),
+            Ok(None) if length(&out) + length(&err) > MOST_BYTES => return killed(&mut child, End::TooMuch),
+            Ok(None) => std::thread::sleep(PAUSE),
+            Err(reason) => return killed(&mut child, End::NotStarted(reason)),
+        }
+    }
+}
+
+/// Kills the program and what it started.
+fn killed(child: &mut Child, end: End) -> End {
+    // SAFETY: the group is the child's own, and nothing has waited for the child yet.
+    unsafe { libc::kill(-(child.id() as i32), libc::SIGKILL) };
+    let deadline = Instant::now() + GRACE;
+    while matches!(child.try_wait(), Ok(None)) && Instant::now() < deadline {
+        std::thread::sleep(PAUSE);
+    }
+    end
+}
+
+/// An empty file in memory.
+fn memory(name: &CStr) -> io::Result<File> {
+    // SAFETY: the name ends with 0; a descriptor that the call returns belongs to nobody else.
+    unsafe {
+        match libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC) {
+            descriptor if descriptor >= 0 => Ok(File::from_raw_fd(descriptor)),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+}
+
+fn length(file: &File) -> u64 {
+    file.metadata().map_or(0, |about| about.len())
+}
+
+fn all_of(file: &mut File) -> io::Result<Vec<u8>> {
+    if length(file) > MOST_BYTES {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    let mut bytes = Vec::new();
+    file.rewind()?;
+    // Bounded, because a process that the program left behind may still write.
+    file.by_ref().take(MOST_BYTES).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    fn shell(script: &str, limit: Duration) -> End {
+        run(Command::new("/bin/sh").args(["-c", script]), limit, None)
+    }
+
+    #[test]
+    fn all_of_an_answer_is_read() {
+        let End::Ended { success, stdout, stderr } = shell("echo out; echo err >&2; exit 3", LONG) else {
+            panic!()
+        };
+        assert_eq!((success, &stdout[..], &stderr[..]), (false, &b"out\n"[..], &b"err\n"[..]));
+        let End::Ended { success: true, stdout, .. } = shell("head -c 3000000 /dev/zero", LONG) else {
+            panic!()
+        };
+        assert_eq!(stdout.len(), 3_000_000);
+    }
+
+    #[test]
+    fn what_hangs_is_killed() {
+        let limit = Duration::from_millis(100);
+        for script in ["sleep 1000", "trap '' TERM; sleep 1000 & wait", "exec >&- 2>&-; sleep 1000"] {
+            assert!(matches!(shell(script, limit), End::TooLong), "{script}");
+        }
+    }
+
+    #[test]
+    fn what_prints_without_end_is_killed() {
+        assert!(matches!(shell("cat /dev/zero", LONG), End::TooMuch));
+    }
+
+    #[test]
+    fn a_process_that_stays_is_not_waited_for() {
+        assert!(matches!(shell("sleep 5 & echo out", LONG), End::Ended { success: true, .. }));
+    }
+
+    #[test]
+    fn a_missing_program_is_an_end() {
+        assert!(matches!(run(&mut Command::new("/nonexistent"), LONG, None), End::NotStarted(_)));
+    }
+}

@@ -1,0 +1,207 @@
+//! The order of the work: lock, read, decide, and then each node alone.
+
+use crate::act::Act;
+use crate::decide::{self, Skip, Wish};
+use crate::error::{Error, ToolError};
+use crate::journal::{self, Entry, Journal};
+use crate::limit;
+use crate::node_name;
+use crate::node_state::NodeState;
+use crate::reason;
+use crate::report::{Decision, Recovered, Report};
+use crate::scontrol::{Listed, Slurm};
+use crate::settings::{Finding, Settings};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Marks the nodes with findings, and removes the mark from nodes that passed.
+///
+/// An error means that pmmpi acted on no node. A problem of one node is a [`Decision`], and the other nodes go on. If
+/// Slurm does not answer in time, or the journal cannot be written, pmmpi changes no more nodes ([`Report::stopped`]).
+pub fn run(
+    findings: &[Finding],
+    passed: &[String],
+    settings: &Settings,
+    slurm: &dyn Slurm,
+) -> Result<Report, Error> {
+    settings.check()?;
+    let mut journal = if settings.apply { Some(Journal::open(&settings.log)?) } else { None };
+    let mut listed = slurm.nodes()?;
+    let mut report = Report::default();
+    if let Some(journal) = &mut journal {
+        report.recovered = recover(journal, &listed)?;
+    }
+    let found: BTreeSet<&str> = findings.iter().map(|finding| finding.node.as_str()).collect();
+    let marked = listed.values().flatten().filter(|node| decide::is_marked(&settings.action, node));
+    let marked = marked.map(|node| node.name.as_str()).collect();
+    report.over_limit = limit::check(&found, &marked, settings.max_nodes, settings.fleet).err();
+    for (node, wish) in wishes(findings, passed) {
+        let planned = match wish {
+            Ok(Wish::Mark(_)) if report.over_limit.is_some() => Err(Skip::OverLimit),
+            Ok(wish) => plan(settings, &wish, &node, &mut listed).map(|(act, state)| (act, state, wish)),
+            Err(skip) => Err(skip),
+        };
+        let decision = match (planned, &mut journal, &report.stopped) {
+            (Err(why), ..) => Decision::Skipped { node, why },
+            (Ok((act, state, _)), None, _) => Decision::WouldRun { node, arguments: act.arguments(&state) },
+            (Ok(_), _, Some(why)) => Decision::Skipped { node, why: Skip::Stopped(why.clone()) },
+            (Ok((act, _, wish)), Some(journal), None) => {
+                let mut one = One { settings, slurm, journal, stop: &mut report.stopped, node: &node };
+                one.perform(&wish, act)
+            }
+        };
+        report.decisions.push(decision);
+    }
+    Ok(report)
+}
+
+/// What the caller wants for each node, once for each: first the nodes that passed, then those with findings.
+fn wishes(findings: &[Finding], passed: &[String]) -> Vec<(String, Result<Wish, Skip>)> {
+    let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for Finding { node, reason } in findings {
+        reasons.entry(node).or_default().push(reason);
+    }
+    let passed: BTreeSet<&str> = passed.iter().map(String::as_str).collect();
+    let unmark = passed.iter().map(|node| match reasons.contains_key(node) {
+        true => (*node, Err(Skip::Contradiction)),
+        false => (*node, Ok(Wish::Unmark)),
+    });
+    let mark = reasons.iter().filter(|(node, _)| !passed.contains(*node));
+    let mark = mark.map(|(node, reasons)| (*node, Ok(Wish::Mark(reason::cleaned(&reasons.join("; "))))));
+    let named = |(node, wish): (&str, Result<Wish, Skip>)| {
+        (node.to_owned(), if node_name::is_valid(node) { wish } else { Err(Skip::BadName) })
+    };
+    unmark.chain(mark).map(named).collect()
+}
+
+/// The act on a node in the state that was read first.
+fn plan(settings: &Settings, wish: &Wish, node: &str, listed: &mut Listed) -> Result<(Act, NodeState), Skip> {
+    let state = listed.remove(node).ok_or(Skip::Unknown)?.map_err(Skip::Unreadable)?;
+    Ok((decide::decide(&settings.action, wish, &state)?, state))
+}
+
+/// Writes an outcome for each intent that has none. An intent stays open while pmmpi cannot read its node.
+fn recover(journal: &mut Journal, listed: &Listed) -> Result<Vec<Recovered>, Error> {
+    let mut recovered = Vec::new();
+    for open in journal.open_intents().to_vec() {
+        let journal::Open { id, node, act, time } = open;
+        let (result, found, after) = match listed.get(&node) {
+            Some(Err(_)) => continue,
+            None => (journal::Result::NodeGone, "Slurm no longer has this node".to_owned(), None),
+            Some(Ok(state)) => {
+                let (result, words) = match act.is_done(state) {
+                    true => (journal::Result::FoundDone, "the act is done"),
+                    false => (journal::Result::FoundNotDone, "the act is not done"),
+                };
+                (result, format!("{words}: {}", act.seen(state)), Some(Box::new(state.clone())))
+            }
+        };
+        let note = Some("an earlier pmmpi ended before it wrote the outcome".to_owned());
+        journal.append(Entry::Outcome { id, node: node.clone(), result, note, before: None, after })?;
+        recovered.push(Recovered { node, act, time, found });
+    }
+    Ok(recovered)
+}
+
+/// One act on one node.
+struct One<'a> {
+    settings: &'a Settings,
+    slurm: &'a dyn Slurm,
+    journal: &'a mut Journal,
+    /// Set if pmmpi must change no more nodes.
+    stop: &'a mut Option<String>,
+    node: &'a str,
+}
+
+impl One<'_> {
+    /// Writes the intent, reads the node again, acts if the node still allows it, reads the node once more, and writes
+    /// the outcome.
+    fn perform(&mut self, wish: &Wish, planned: Act) -> Decision {
+        let id = match self.journal.intend(self.node, &planned) {
+            Ok(id) => id,
+            // Without an intent on disk there is no act.
+            Err(error) => {
+                let why = error.to_string();
+                *self.stop = Some(why.clone());
+                return self.skipped(Skip::Stopped(why));
+            }
+        };
+        let before = match self.slurm.node(self.node) {
+            Ok(before) => before,
+            Err(error) => {
+                self.note(&error);
+                self.outcome(id, journal::Result::Skipped, Some(error.to_string()), None, None);
+                return self.skipped(Skip::Unreadable(error.to_string()));
+            }
+        };
+        let act = match decide::decide(&self.settings.action, wish, &before) {
+            Ok(act) => act,
+            Err(skip) => {
+                let note = Some(format!("changed since the first read: {skip}"));
+                self.outcome(id, journal::Result::Skipped, note, Some(before), None);
+                return self.skipped(skip);
+            }
+        };
+        let failure = self.slurm.update(&act.arguments(&before), self.journal.lock()).err();
+        if let Some(failure) = &failure {
+            self.note(failure);
+        }
+        let said = failure.as_ref().map(ToolError::to_string);
+        let failed = |act, found: &str| {
+            let why = said.iter().map(String::as_str).chain([found]).collect::<Vec<_>>().join("; ");
+            Decision::Failed { node: self.node.to_owned(), act, why }
+        };
+        let after = match self.slurm.node(self.node) {
+            Ok(after) => after,
+            // The intent stays open, so that the next run writes what it finds.
+            Err(error) => {
+                let decision = failed(act, &format!("pmmpi cannot tell whether the act is done: {error}"));
+                self.note(&error);
+                return decision;
+            }
+        };
+        match act.check(&before, &after) {
+            Ok(()) => {
+                self.outcome(id, journal::Result::Done, said, Some(before), Some(after));
+                Decision::Done { node: self.node.to_owned(), act }
+            }
+            // Slurm may have the request, and act later: the intent stays open, too.
+            Err(found) if failure.is_some_and(|failure| failure.is_general()) => failed(act, &found),
+            Err(found) => {
+                let decision = failed(act, &found);
+                let Decision::Failed { why, .. } = &decision else { return decision };
+                self.outcome(id, journal::Result::Failed, Some(why.clone()), Some(before), Some(after));
+                decision
+            }
+        }
+    }
+
+    /// If this fails, the intent stays open, and the next run writes the outcome.
+    fn outcome(
+        &mut self,
+        id: u64,
+        result: journal::Result,
+        note: Option<String>,
+        before: Option<NodeState>,
+        after: Option<NodeState>,
+    ) {
+        let node = self.node.to_owned();
+        let [before, after] = [before, after].map(|state| state.map(Box::new));
+        if let Err(error) = self.journal.append(Entry::Outcome { id, node, result, note, before, after }) {
+            *self.stop = Some(error.to_string());
+        }
+    }
+
+    /// Stops the run if the next call of scontrol will probably fail, too.
+    fn note(&mut self, error: &ToolError) {
+        if error.is_general() {
+            *self.stop = Some(error.to_string());
+        }
+    }
+
+    fn skipped(&self, why: Skip) -> Decision {
+        Decision::Skipped { node: self.node.to_owned(), why }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,448 @@
+use super::*;
+use crate::error::Why;
+use crate::fake::{Fake, Moment, node};
+use crate::settings::Action;
+use proptest::prelude::*;
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::time::Duration;
+use tempfile::TempDir;
+
+const REASON: &str = "pmmpi: slow-memory: +8.1 % (at least 7.4 %) 20261126-xyz";
+
+struct Place(TempDir);
+
+impl Place {
+    fn new() -> Self {
+        Self(TempDir::new().unwrap())
+    }
+
+    fn settings(&self, action: Action) -> Settings {
+        let log = self.0.path().join("log");
+        Settings { action, max_nodes: Some(100), fleet: 100, apply: true, log }
+    }
+
+    fn log(&self) -> Vec<serde_json::Value> {
+        let text = std::fs::read_to_string(self.0.path().join("log")).unwrap_or_default();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// "intent a drain", "outcome a done", ... without the lines "begin".
+    fn entries(&self) -> Vec<String> {
+        let word = |line: &serde_json::Value, key: &str| line[key].as_str().unwrap_or_default().to_owned();
+        let entry = |line: &serde_json::Value| {
+            let words = ["entry", "node", "act", "result"].map(|key| word(line, key));
+            words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+        };
+        self.log().iter().map(entry).filter(|entry| entry != "begin").collect()
+    }
+}
+
+fn slow(nodes: &[&str]) -> Vec<Finding> {
+    nodes.iter().map(|node| Finding { node: node.to_string(), reason: REASON.to_owned() }).collect()
+}
+
+fn names(nodes: &[&str]) -> Vec<String> {
+    nodes.iter().map(|node| node.to_string()).collect()
+}
+
+fn is_done(decision: &Decision) -> bool {
+    matches!(decision, Decision::Done { .. })
+}
+
+#[test]
+fn each_action_marks_and_unmarks() {
+    for action in [Action::Drain, Action::Comment, Action::feature()] {
+        let (place, mut a) = (Place::new(), node("a", "IDLE", None));
+        a.comment = "rack 7".to_owned();
+        a.available_features = names(&["gpu", "big"]);
+        a.active_features = names(&["gpu"]);
+        let slurm = Fake::new([a.clone(), node("b", "MIXED", None)]);
+        let settings = place.settings(action.clone());
+        let report = run(&slow(&["a"]), &[], &settings, &slurm).unwrap();
+        assert!(is_done(&report.decisions[0]) && !report.needs_attention(), "{report}");
+        let marked = slurm.of("a");
+        let wanted = match action {
+            Action::Drain => (names(&["IDLE", "DRAIN"]), "rack 7".to_owned(), vec!["gpu", "big"]),
+            Action::Comment => (names(&["IDLE"]), format!("rack 7 [{REASON}]"), vec!["gpu", "big"]),
+            Action::Feature(_) => (names(&["IDLE"]), "rack 7".to_owned(), vec!["gpu", "big", "pmmpi_slow"]),
+        };
+        assert_eq!(
+            (marked.state, marked.comment, marked.available_features),
+            (wanted.0, wanted.1, names(&wanted.2))
+        );
+        assert_eq!(slurm.of("b"), node("b", "MIXED", None));
+        // Again: nothing changes.
+        let again = run(&slow(&["a"]), &[], &settings, &slurm).unwrap();
+        assert_eq!(again.decisions, [Decision::Skipped { node: "a".to_owned(), why: Skip::AlreadyMarked }]);
+        let report = run(&[], &names(&["a", "b"]), &settings, &slurm).unwrap();
+        assert!(is_done(&report.decisions[0]), "{report}");
+        assert_eq!(report.decisions[1], Decision::Skipped { node: "b".to_owned(), why: Skip::NotMarked });
+        assert_eq!((slurm.of("a"), slurm.updates().len()), (a, 2));
+        let log = place.entries().join(", ");
+        let (mark, unmark) = match action {
+            Action::Drain => ("drain", "resume"),
+            Action::Comment => ("add_comment", "remove_comment"),
+            Action::Feature(_) => ("add_feature", "remove_feature"),
+        };
+        assert_eq!(log, format!("intent a {mark}, outcome a done, intent a {unmark}, outcome a done"));
+    }
+}
+
+#[test]
+fn one_update_has_state_and_reason() {
+    let (place, slurm) = (Place::new(), Fake::new([node("a", "IDLE", None)]));
+    run(&slow(&["a"]), &[], &place.settings(Action::Drain), &slurm).unwrap();
+    assert_eq!(slurm.updates(), [format!("update NodeName=a State=DRAIN Reason={REASON}")]);
+    let log = place.log();
+    assert_eq!(log[2]["before"]["state"], serde_json::json!(["IDLE"]));
+    assert_eq!(log[2]["after"]["state"], serde_json::json!(["IDLE", "DRAIN"]));
+}
+
+#[test]
+fn a_dry_run_shows_the_commands_and_changes_nothing() {
+    let (place, slurm) =
+        (Place::new(), Fake::new([node("a", "IDLE", None), node("b", "DOWN", Some("dead"))]));
+    let slurm = slurm.with(|moment, _| {
+        assert_eq!(moment, Moment::ReadAll);
+        None
+    });
+    let mut settings = place.settings(Action::Drain);
+    settings.apply = false;
+    let report = run(&slow(&["a", "b", "c", "n[1-9]"]), &[], &settings, &slurm).unwrap();
+    assert_eq!(
+        report.to_string(),
+        format!(
+            "a: would run: scontrol update NodeName=a State=DRAIN 'Reason={REASON}'\n\
+             b: not changed: Slurm or somebody else took it out of service (DOWN: dead)\n\
+             c: not changed: Slurm has no node of this name (`scontrol show node` lists the names)\n\
+             n[1-9]: not changed: this is no name of one host\n"
+        )
+    );
+    assert!(place.log().is_empty() && !settings.log.exists());
+}
+
+#[test]
+fn too_many_findings_mark_no_node_but_passed_nodes_resume() {
+    let ours = || node("d", "IDLE+DRAIN", Some("pmmpi: slow"));
+    let nodes = ["a", "b", "c"].map(|name| node(name, "IDLE", None));
+    let slurm = Fake::new(nodes.into_iter().chain([ours()]));
+    let place = Place::new();
+    let mut settings = place.settings(Action::Drain);
+    (settings.max_nodes, settings.fleet) = (None, 40);
+    let report = run(&slow(&["a", "b", "c"]), &names(&["d"]), &settings, &slurm).unwrap();
+    assert!(report.needs_attention());
+    let text = report.to_string();
+    assert!(
+        text.contains("3 nodes found slow, and 1 more still marked by pmmpi; pmmpi may mark 2 "),
+        "{text}"
+    );
+    assert_eq!(slurm.updates(), ["update NodeName=d State=UNDRAIN"]);
+    // The next run has room for two.
+    let report = run(&slow(&["a", "b"]), &[], &settings, &slurm).unwrap();
+    assert!(report.decisions.iter().all(is_done));
+    // And the run after that has none, although it finds only one more.
+    let report = run(&slow(&["c"]), &[], &settings, &slurm).unwrap();
+    assert_eq!((report.over_limit.unwrap().marked_before, slurm.updates().len()), (2, 3));
+}
+
+#[test]
+fn a_node_that_is_slow_and_passed_is_left_alone() {
+    let (place, slurm) = (Place::new(), Fake::new([node("a", "IDLE", None)]));
+    let report = run(&slow(&["a"]), &names(&["a"]), &place.settings(Action::Drain), &slurm).unwrap();
+    assert_eq!(report.decisions, [Decision::Skipped { node: "a".to_owned(), why: Skip::Contradiction }]);
+    assert!(slurm.updates().is_empty());
+}
+
+#[test]
+fn findings_of_one_node_are_one_act() {
+    let (place, slurm) = (Place::new(), Fake::new([node("a", "IDLE", None)]));
+    let mut findings = slow(&["a", "a"]);
+    findings[1].reason = "slow disk\n".to_owned();
+    run(&findings, &[], &place.settings(Action::Drain), &slurm).unwrap();
+    assert_eq!(slurm.of("a").reason.unwrap().text, format!("{REASON}; slow disk"));
+}
+
+/// Between the first read and the act.
+#[test]
+fn a_node_that_others_take_in_the_meantime_is_left_alone() {
+    for (action, is_slow) in
+        [(Action::Drain, true), (Action::Drain, false), (Action::Comment, true), (Action::feature(), true)]
+    {
+        let start =
+            if is_slow { node("a", "IDLE", None) } else { node("a", "IDLE+DRAIN", Some("pmmpi: slow")) };
+        let theirs = || node("a", "IDLE+DRAIN", Some("bad DIMM"));
+        let (place, slurm) = (Place::new(), Fake::new([start]));
+        let slurm = slurm.with(move |moment, nodes| {
+            if moment == Moment::Read("a".to_owned()) {
+                nodes.insert("a".to_owned(), theirs());
+            }
+            None
+        });
+        let (findings, passed) = if is_slow { (slow(&["a"]), vec![]) } else { (vec![], names(&["a"])) };
+        let report = run(&findings, &passed, &place.settings(action), &slurm).unwrap();
+        assert!(
+            matches!(&report.decisions[0], Decision::Skipped { why: Skip::OutOfService(_), .. }),
+            "{report}"
+        );
+        assert_eq!((slurm.of("a"), slurm.updates().len()), (theirs(), 0));
+        assert_eq!(place.entries()[1], "outcome a skipped");
+        assert_eq!(place.log()[2]["before"]["reason"]["text"], "bad DIMM");
+    }
+}
+
+/// The act uses the last read, not the first.
+#[test]
+fn a_comment_that_others_write_in_the_meantime_stays() {
+    let (place, slurm) = (Place::new(), Fake::new([node("a", "IDLE", None)]));
+    let slurm = slurm.with(|moment, nodes| {
+        if moment == Moment::Read("a".to_owned()) && nodes["a"].comment.is_empty() {
+            nodes.get_mut("a").unwrap().comment = "new fan".to_owned();
+        }
+        None
+    });
+    run(&slow(&["a"]), &[], &place.settings(Action::Comment), &slurm).unwrap();
+    assert_eq!(slurm.of("a").comment, format!("new fan [{REASON}]"));
+}
+
+/// After the act, others change the node at once: pmmpi says so and does not act again.
+#[test]
+fn a_node_that_is_not_as_wanted_is_reported() {
+    let (place, slurm) = (Place::new(), Fake::new([node("a", "IDLE", None)]));
+    let slurm = slurm.with(|moment, nodes| {
+        if moment == Moment::AfterUpdate("a".to_owned()) {
+            nodes.insert("a".to_owned(), node("a", "DOWN", Some("dead")));
+        }
+        None
+    });
+    let report = run(&slow(&["a"]), &[], &place.settings(Action::Drain), &slurm).unwrap();
+    let text = report.to_string();
+    assert!(text.contains("FAILED") && text.contains("state DOWN, reason `dead`, set by eva@"), "{text}");
+    assert!(report.needs_attention());
+    assert_eq!((slurm.updates().len(), place.entries()[1].as_str()), (1, "outcome a failed"));
+}
+
+#[test]
+fn a_comment_of_others_that_changed_is_reported() {
+    let (place, slurm) = (Place::new(), Fake::new([node("a", "IDLE", None)]));
+    let slurm = slurm.with(|moment, nodes| {
+        if moment == Moment::AfterUpdate("a".to_owned()) {
+            nodes.get_mut("a").unwrap().comment.push_str(" by eva");
+        }
+        None
+    });
+    let report = run(&slow(&["a"]), &[], &place.settings(Action::Comment), &slurm).unwrap();
+    assert!(report.to_string().contains("comment or features of others differ"), "{report}");
+}
+
+#[test]
+fn a_failure_of_one_node_does_not_stop_the_others() {
+    let failure = || Some(Why::Failed("Invalid node state specified".to_owned()));
+    let cases = [
+        Moment::Read("a".to_owned()),
+        Moment::BeforeUpdate("a".to_owned()),
+        Moment::AfterUpdate("a".to_owned()),
+    ];
+    for case in cases {
+        let (place, slurm) = (Place::new(), Fake::new(["a", "b"].map(|name| node(name, "IDLE", None))));
+        let at = case.clone();
+        let slurm = slurm.with(move |moment, _| if moment == at { failure() } else { None });
+        let report = run(&slow(&["a", "b"]), &[], &place.settings(Action::Drain), &slurm).unwrap();
+        // If Slurm did what it called a failure, the node is as wanted.
+        let is_a_done = case == Moment::AfterUpdate("a".to_owned());
+        assert_eq!(
+            report.decisions.iter().map(is_done).collect::<Vec<_>>(),
+            [is_a_done, true],
+            "{case:?} {report}"
+        );
+        assert_eq!(slurm.of("a").has_drain(), is_a_done);
+        assert!(slurm.of("b").has_drain() && report.stopped.is_none());
+        let is_said =
+            place.log().iter().any(|line| line["note"].as_str().is_some_and(|note| note.contains("Invalid")));
+        assert!(is_said, "{case:?}");
+    }
+}
+
+#[test]
+fn a_slurm_that_hangs_stops_the_run() {
+    let cases = [
+        Moment::Read("a".to_owned()),
+        Moment::BeforeUpdate("a".to_owned()),
+        Moment::AfterUpdate("a".to_owned()),
+    ];
+    for case in cases {
+        let (place, slurm) = (Place::new(), Fake::new(["a", "b"].map(|name| node(name, "IDLE", None))));
+        let at = case.clone();
+        let slurm =
+            slurm.with(move |moment, _| (moment == at).then_some(Why::TooLong(Duration::from_secs(30))));
+        let report = run(&slow(&["a", "b"]), &[], &place.settings(Action::Drain), &slurm).unwrap();
+        let b = &report.decisions[1];
+        assert!(matches!(b, Decision::Skipped { why: Skip::Stopped(_), .. }), "{case:?} {report}");
+        assert!(!slurm.of("b").has_drain() && report.stopped.is_some() && report.needs_attention());
+        // Slurm may still act on a request of which pmmpi knows no end.
+        let open = Journal::open(&place.settings(Action::Drain).log).unwrap().open_intents().len();
+        assert_eq!(open, usize::from(case == Moment::BeforeUpdate("a".to_owned())), "{case:?}");
+    }
+}
+
+#[test]
+fn a_missing_slurm_is_an_error_and_not_a_finding() {
+    for why in [
+        Why::Missing,
+        Why::TooLong(Duration::from_secs(30)),
+        Why::Failed("x".to_owned()),
+        Why::Unreadable("x".to_owned()),
+    ] {
+        let (place, slurm) = (Place::new(), Fake::new([node("a", "IDLE", None)]));
+        let slurm = slurm.with(move |moment, _| (moment == Moment::ReadAll).then(|| why.clone()));
+        let error = run(&slow(&["a"]), &[], &place.settings(Action::Drain), &slurm).unwrap_err();
+        assert!(matches!(error, Error::Tool(_)) && slurm.updates().is_empty());
+    }
+}
+
+#[test]
+fn without_a_log_nothing_happens() {
+    let (place, slurm) = (Place::new(), Fake::new([node("a", "IDLE", None)]));
+    for log in ["/proc/nowhere/log", "/dev/full", "/"] {
+        let settings = Settings { log: PathBuf::from(log), ..place.settings(Action::Drain) };
+        assert!(run(&slow(&["a"]), &[], &settings, &slurm).is_err(), "{log}");
+    }
+    // Somebody removes it during the run.
+    let log = place.settings(Action::Drain).log;
+    slurm.hook(move |moment, _| {
+        if moment == Moment::ReadAll {
+            std::fs::remove_file(&log).unwrap();
+        }
+        None
+    });
+    let report = run(&slow(&["a"]), &[], &place.settings(Action::Drain), &slurm).unwrap();
+    assert!(report.stopped.is_some() && slurm.updates().is_empty(), "{report}");
+}
+
+#[test]
+fn two_at_once_do_not_act() {
+    let (place, slurm) = (Place::new(), Fake::new([node("a", "IDLE", None)]));
+    let settings = place.settings(Action::Drain);
+    let _first = Journal::open(&settings.log).unwrap();
+    assert!(matches!(run(&slow(&["a"]), &[], &settings, &slurm), Err(Error::Held { .. })));
+    assert!(slurm.updates().is_empty());
+}
+
+#[test]
+fn after_a_kill_the_next_run_writes_what_it_finds() {
+    let cases = [
+        (Moment::Read("a".to_owned()), "found_not_done"),
+        (Moment::BeforeUpdate("a".to_owned()), "found_not_done"),
+        (Moment::AfterUpdate("a".to_owned()), "found_done"),
+    ];
+    for (case, found) in cases {
+        let (place, slurm) = (Place::new(), Fake::new([node("a", "IDLE", None)]));
+        kill_at(&slurm, case);
+        let settings = place.settings(Action::Drain);
+        let killed = catch_unwind(AssertUnwindSafe(|| run(&slow(&["a"]), &[], &settings, &slurm)));
+        assert!(killed.is_err());
+        slurm.hook(|_, _| None);
+        let report = run(&[], &[], &settings, &slurm).unwrap();
+        assert_eq!((report.recovered.len(), report.decisions.len()), (1, 0));
+        assert_eq!(place.entries(), ["intent a drain".to_owned(), format!("outcome a {found}")]);
+        assert!(run(&[], &[], &settings, &slurm).unwrap().recovered.is_empty());
+    }
+}
+
+#[test]
+fn an_intent_of_a_node_that_slurm_no_longer_has_is_closed() {
+    let (place, slurm) = (Place::new(), Fake::new([node("a", "IDLE", None)]));
+    let settings = place.settings(Action::Drain);
+    Journal::open(&settings.log).unwrap().intend("gone", &Act::Resume).unwrap();
+    let report = run(&[], &[], &settings, &slurm).unwrap();
+    assert!(report.to_string().contains("Slurm no longer has this node"), "{report}");
+    assert_eq!(place.entries()[1], "outcome gone node_gone");
+}
+
+/// Ends the run at this moment, as SIGKILL would.
+fn kill_at(slurm: &Fake, at: Moment) {
+    slurm.hook(move |moment, _| {
+        if moment == at {
+            std::panic::resume_unwind(Box::new("killed"));
+        }
+        None
+    });
+}
+
+fn some_node() -> impl Strategy<Value = (&'static str, Option<&'static str>, &'static str, bool)> {
+    let states = [
+        "IDLE",
+        "MIXED",
+        "IDLE+DRAIN",
+        "ALLOCATED+DRAIN",
+        "DOWN",
+        "DOWN+DRAIN",
+        "IDLE+FAIL",
+        "IDLE+MAINTENANCE",
+    ];
+    let reasons = [None, Some("pmmpi: slow"), Some("bad DIMM"), Some("x pmmpi: y")];
+    let comments = ["", "rack 7", "[pmmpi: slow]", "a [pmmpi: slow] b", "\"odd\""];
+    (
+        prop::sample::select(states.to_vec()),
+        prop::sample::select(reasons.to_vec()),
+        prop::sample::select(comments.to_vec()),
+        any::<bool>(),
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    /// Whatever the nodes are like, and whenever pmmpi is killed.
+    #[test]
+    fn no_node_of_others_changes_and_none_stays_between(
+        nodes in prop::collection::vec(some_node(), 1..8),
+        wishes in prop::collection::vec(0..4u8, 8),
+        max_nodes in 0..6u32,
+        action in prop::sample::select(vec![Action::Drain, Action::Comment, Action::feature()]),
+        calls in 0..30usize,
+    ) {
+        let place = Place::new();
+        let mut settings = place.settings(action.clone());
+        settings.max_nodes = Some(max_nodes);
+        let build = |at: usize, (state, reason, comment, has_feature): (&str, Option<&str>, &str, bool)| {
+            let mut node = node(&format!("n{at}"), state, reason);
+            node.comment = comment.to_owned();
+            node.available_features = names(if has_feature { &["gpu", "pmmpi_slow"] } else { &["gpu"] });
+            node.active_features = node.available_features.clone();
+            node
+        };
+        let slurm = Fake::new(nodes.iter().enumerate().map(|(at, about)| build(at, *about)));
+        let before = slurm.all();
+        let wished = |bit: u8| (0..nodes.len()).filter(|at| wishes[*at] & bit != 0).map(|at| format!("n{at}")).collect::<Vec<_>>();
+        let (slow_nodes, passed) = (wished(1), wished(2));
+        let findings = slow(&slow_nodes.iter().map(String::as_str).collect::<Vec<_>>());
+        let (left, end) = (Rc::new(Cell::new(calls)), "killed");
+        slurm.hook(move |_, _| match left.get() {
+            0 => std::panic::resume_unwind(Box::new(end)),
+            calls => { left.set(calls - 1); None }
+        });
+        let _ = catch_unwind(AssertUnwindSafe(|| run(&findings, &passed, &settings, &slurm)));
+        let is_marked = |nodes: &BTreeMap<String, NodeState>| nodes.values().filter(|node| decide::is_marked(&action, node)).count();
+        let after_kill = slurm.all();
+        slurm.hook(|_, _| None);
+        run(&findings, &passed, &settings, &slurm).unwrap();
+        prop_assert!(Journal::open(&settings.log).unwrap().open_intents().is_empty());
+        for nodes in [after_kill, slurm.all()] {
+            prop_assert!(is_marked(&nodes) <= is_marked(&before).max(max_nodes as usize));
+            for (name, node) in &nodes {
+                let old = &before[name];
+                let is_wished = slow_nodes.contains(name) != passed.contains(name);
+                let is_others = old.reason.as_ref().is_some_and(|reason| !reason.is_ours())
+                    || old.has_drain() && old.reason.is_none()
+                    || ["DOWN", "FAIL", "MAINTENANCE"].iter().any(|flag| old.state.iter().any(|have| have == flag));
+                prop_assert!(node == old || is_wished && !is_others, "{old:?} became {node:?}");
+                prop_assert!(node.has_drain() == old.has_drain() || node.has_drain() == node.has_our_reason());
+                prop_assert!(node.available_features.contains(&"gpu".to_owned()));
+                prop_assert_eq!(crate::comment::without(&node.comment), crate::comment::without(&old.comment));
+            }
+        }
+    }
+}
