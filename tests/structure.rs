@@ -48,6 +48,7 @@ fn dependencies_point_one_way() {
         ("pmmpi-workload", events.clone()),
         ("pmmpi-kernels", BTreeSet::new()),
         ("pmmpi-screen-kernels", BTreeSet::new()),
+        ("pmmpi-node-actions", core.clone()),
         (
             "pmmpi-launcher",
             named(&["pmmpi", "pmmpi-events", "pmmpi-workload", "pmmpi-kernels", "pmmpi-screen-kernels"]),
@@ -136,6 +137,7 @@ fn files_import_one_another_in_no_circle() {
         "launcher/agent/src",
         "launcher/workload/src",
         "launcher/screen_kernels/src",
+        "launcher/node_actions/src",
         "analysis/src",
     ] {
         let modules = modules(folder);
