@@ -43,6 +43,15 @@ impl Site {
         self.slurm.command(self.folder.path(), &text(example), &arguments)
     }
 
+    /// The example with a finding for node0, started by another program.
+    fn wrapped(&self, wrapper: &[&str], options: &[&str]) -> Command {
+        let act = self.command(&slow(&["node0"]), &[], options);
+        let words = std::iter::once(act.get_program()).chain(act.get_args());
+        let words = words.map(|word| word.to_str().expect("UTF-8"));
+        let words: Vec<&str> = wrapper[1..].iter().copied().chain(words).collect();
+        self.slurm.command(self.folder.path(), wrapper[0], &words)
+    }
+
     fn act(&self, slow: &[(&str, &str)], passed: &[&str], options: &[&str]) -> Output {
         tool::run(&mut self.command(slow, passed, options))
     }
@@ -361,6 +370,23 @@ fn a_second_pmmpi_does_not_act() {
     assert!(first.code() == 1 && first.err().contains("scontrol"), "{}", first.err());
 }
 
+/// Room for the intent, but perhaps not for the outcome.
+#[test]
+fn on_an_almost_full_disk_pmmpi_does_not_act() {
+    let site = Site::new();
+    let small = site.file("small");
+    fs::create_dir(&small).unwrap();
+    let script = "mount -t tmpfs -o size=16k none small && cd small && cp ../input.json . && exec \"$@\"";
+    let output = tool::run(&mut site.wrapped(&["unshare", "--mount", "sh", "-c", script, "sh"], &DRAIN));
+    assert!(
+        output.code() == 1 && output.out().contains("cannot reserve room for the log"),
+        "{} {}",
+        output.out(),
+        output.err()
+    );
+    assert_eq!(site.state("node0"), "IDLE");
+}
+
 /// The disk is full after so many bytes of the log: at the begin, the intent or the outcome.
 #[test]
 fn on_a_full_disk_no_act_goes_unlogged() {
@@ -376,14 +402,7 @@ fn on_a_full_disk_no_act_goes_unlogged() {
         fs::write(site.file("log"), log).unwrap();
         // In blocks of 512 bytes. Without the trap, the signal would kill pmmpi.
         let limited = format!("trap '' XFSZ; ulimit -f {}; exec \"$@\"", MOST_BYTES / 512);
-        let act = site.command(&slow(&["node0"]), &[], &options);
-        let words: Vec<String> = std::iter::once(act.get_program())
-            .chain(act.get_args())
-            .map(|word| word.to_str().unwrap().to_owned())
-            .collect();
-        let words: Vec<&str> =
-            ["-c", &limited, "sh"].into_iter().chain(words.iter().map(String::as_str)).collect();
-        let output = tool::run(&mut site.slurm.command(site.folder.path(), "sh", &words));
+        let output = tool::run(&mut site.wrapped(&["sh", "-c", &limited, "sh"], &options));
         let (is_marked, log) = (!site.field("node0", "Comment").is_empty(), site.log().join(", "));
         assert_eq!(is_marked, log.starts_with("intent add_comment"), "{free_bytes} {log} {}", output.err());
         assert_eq!(output.code() == 0, log.ends_with("outcome done"), "{free_bytes} {log} {}", output.out());

@@ -21,6 +21,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 const VERSION: u32 = 1;
 /// Longer than any line of pmmpi's.
 const MOST_LINE_BYTES: u64 = 1 << 20;
+/// Room for an intent and its outcome.
+const RESERVED_BYTES: u64 = 64 << 10;
 /// How long to wait for the lock.
 const PATIENCE: Duration = Duration::from_millis(500);
 /// How each journal begins: so pmmpi never writes into another file.
@@ -136,6 +138,7 @@ impl Journal {
     /// Writes an intent, and returns its number.
     pub(crate) fn intend(&mut self, node: &str, act: &Act) -> std::result::Result<u64, Error> {
         let id = self.next_id;
+        self.reserve().map_err(|reason| self.error("reserve room for", reason))?;
         self.append(Entry::Intent { id, node: node.to_owned(), act: act.clone() })?;
         self.next_id = id.saturating_add(1);
         Ok(id)
@@ -153,6 +156,26 @@ impl Journal {
         self.is_in_place().map_err(|reason| self.error("write", reason))?;
         self.file.write_all(bytes).map_err(|reason| self.error("write", reason))?;
         self.file.sync_all().map_err(|reason| self.error("save", reason))
+    }
+
+    /// Refuses an almost full disk before the act, so that the outcome finds room. Network file systems may not support
+    /// this; then the next run writes an outcome that found no room.
+    fn reserve(&self) -> io::Result<()> {
+        let end = self.file.metadata()?.len() as libc::off_t;
+        // SAFETY: the file is open. KEEP_SIZE: the file does not become longer.
+        let result = unsafe {
+            libc::fallocate(
+                self.file.as_raw_fd(),
+                libc::FALLOC_FL_KEEP_SIZE,
+                end,
+                RESERVED_BYTES as libc::off_t,
+            )
+        };
+        match io::Error::last_os_error() {
+            reason if result != 0 && reason.kind() == io::ErrorKind::StorageFull => Err(reason),
+            reason if result != 0 && reason.kind() == io::ErrorKind::QuotaExceeded => Err(reason),
+            _ => Ok(()),
+        }
     }
 
     /// If somebody moves or removes the file, for example logrotate, the next pmmpi makes a new one, and this lock
