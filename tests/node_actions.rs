@@ -260,7 +260,7 @@ fn a_kill_between_intent_and_act_leaves_the_node_alone() {
     killed_at(&site, &format!("[ \"$1\" = update ] && echo $$ > at && sleep 1000\nexec {SCONTROL} \"$@\""));
     assert_eq!((site.state("node0").as_str(), site.field("node0", "Reason").as_str()), ("IDLE", ""));
     let output = site.act_when_free(&[], &[], &DRAIN).success();
-    assert!(output.out().contains("node0: an earlier pmmpi ended during its act"), "{}", output.out());
+    assert!(output.out().contains("node0: an earlier pmmpi wrote no outcome of its act"), "{}", output.out());
     assert!(output.out().contains("the act is not done: state IDLE, no reason"), "{}", output.out());
     assert_eq!(site.log(), ["intent drain", "outcome found_not_done"]);
     site.act(&slow(&["node0"]), &[], &DRAIN).success();

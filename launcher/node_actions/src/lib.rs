@@ -5,8 +5,9 @@
 //! which Slurm does as a whole or not at all. pmmpi never changes what somebody else has set: a state, a reason, a part
 //! of a comment, a feature. Whatever fails in pmmpi itself drains no node.
 //!
-//! What stays: Slurm has no update on a condition. If somebody drains a node in the milliseconds between pmmpi's last
-//! read and its update, pmmpi's reason replaces theirs. The journal has the state before and after.
+//! One risk stays, because Slurm has no update on a condition. Somebody may change a node in the milliseconds between
+//! pmmpi's last read and its update. Then pmmpi's reason replaces theirs, or pmmpi ends their drain. The journal has the
+//! state before and after each act.
 
 #![warn(missing_docs)]
 

@@ -10,7 +10,7 @@ use std::fmt;
 /// The result of [`run`](crate::run).
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Report {
-    /// Acts during which an earlier pmmpi was killed.
+    /// Acts of which an earlier pmmpi wrote no outcome, usually because it was killed.
     pub recovered: Vec<Recovered>,
     /// Set if more nodes were found slow than pmmpi may mark; then it marked none.
     pub over_limit: Option<OverLimit>,
@@ -94,7 +94,11 @@ impl fmt::Display for Decision {
 impl fmt::Display for Recovered {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Recovered { node, act, time, found } = self;
-        write!(f, "{node}: an earlier pmmpi ended during its act ({act}; {time} UTC): {}", one_line(found))
+        write!(
+            f,
+            "{node}: an earlier pmmpi wrote no outcome of its act ({act}; {time} UTC): {}",
+            one_line(found)
+        )
     }
 }
 

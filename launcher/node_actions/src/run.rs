@@ -95,7 +95,7 @@ fn recover(journal: &mut Journal, listed: &Listed) -> Result<Vec<Recovered>, Err
                 (result, format!("{words}: {}", act.seen(state)), Some(Box::new(state.clone())))
             }
         };
-        let note = Some("an earlier pmmpi ended before it wrote the outcome".to_owned());
+        let note = Some("an earlier pmmpi wrote no outcome".to_owned());
         journal.append(Entry::Outcome { id, node: node.clone(), result, note, before: None, after })?;
         recovered.push(Recovered { node, act, time, found });
     }
@@ -146,33 +146,26 @@ impl One<'_> {
             self.note(failure);
         }
         let said = failure.as_ref().map(ToolError::to_string);
-        let failed = |act, found: &str| {
-            let why = said.iter().map(String::as_str).chain([found]).collect::<Vec<_>>().join("; ");
-            Decision::Failed { node: self.node.to_owned(), act, why }
-        };
+        let because = |found: String| said.clone().into_iter().chain([found]).collect::<Vec<_>>().join("; ");
         let after = match self.slurm.node(self.node) {
             Ok(after) => after,
             // The intent stays open, so that the next run writes what it finds.
             Err(error) => {
-                let decision = failed(act, &format!("pmmpi cannot tell whether the act is done: {error}"));
                 self.note(&error);
-                return decision;
+                let why = because(format!("pmmpi cannot tell whether the act is done: {error}"));
+                return Decision::Failed { node: self.node.to_owned(), act, why };
             }
         };
-        match act.check(&before, &after) {
-            Ok(()) => {
-                self.outcome(id, journal::Result::Done, said, Some(before), Some(after));
-                Decision::Done { node: self.node.to_owned(), act }
-            }
-            // Slurm may have the request, and act later: the intent stays open, too.
-            Err(found) if failure.is_some_and(|failure| failure.is_general()) => failed(act, &found),
-            Err(found) => {
-                let decision = failed(act, &found);
-                let Decision::Failed { why, .. } = &decision else { return decision };
-                self.outcome(id, journal::Result::Failed, Some(why.clone()), Some(before), Some(after));
-                decision
-            }
+        let Err(found) = act.check(&before, &after) else {
+            self.outcome(id, journal::Result::Done, said, Some(before), Some(after));
+            return Decision::Done { node: self.node.to_owned(), act };
+        };
+        let why = because(found);
+        // Slurm may have the request and act later: then the intent stays open, too.
+        if !failure.is_some_and(|failure| failure.is_general()) {
+            self.outcome(id, journal::Result::Failed, Some(why.clone()), Some(before), Some(after));
         }
+        Decision::Failed { node: self.node.to_owned(), act, why }
     }
 
     /// If this fails, the intent stays open, and the next run writes the outcome.

@@ -53,6 +53,18 @@ fn a_record_of_slurm_22_05_is_read() {
     assert_eq!(node.service(), Service::Drained);
 }
 
+/// Fields of newer versions, before and after the texts.
+#[test]
+fn a_record_of_a_newer_slurm_is_read() {
+    let output =
+        SLURM_22_05.replace("   CapWatts=n/a\n", "").replace("   Gres=", "   GresDrain=N/A\n   Gres=");
+    let output = output.replace(
+        "   Extra=x y\n",
+        "   Extra=x y\n   InstanceId=i-1 InstanceType=m5\n   ReservationName=maint\n",
+    );
+    assert_eq!(one(&output), one(SLURM_22_05));
+}
+
 #[test]
 fn several_records_are_told_apart() {
     let output = record("a", "IDLE", &[]) + &record("b", "DOWN", &["   Reason=x"]) + SLURM_22_05;
