@@ -1,7 +1,8 @@
 //! `pmmpi screen` on hosts of the rig, one of which is slow, hangs, or computes something wrong.
 
 use pmmpi::record::{End, Run};
-use rig::cluster::Cluster;
+use rig::cluster::{Cluster, machine};
+use rig::cpu_group::CpuGroup;
 use rig::tool::{Folder, Output, pmmpi};
 use rig::{Mpi, programs};
 use serde_json::Value;
@@ -15,17 +16,42 @@ const HOSTS: [(&str, i64); 5] = [
     ("n4", 1_000_000_000),
 ];
 
-/// A shell command line that starts `pmmpi screen` on each host; `n2` begins with `on_n2`.
-fn screen_with(mpi: Mpi, on_n2: &str, args: &[&str], out: &Folder) -> Output {
-    let cluster = Cluster::new(&HOSTS);
-    let script = format!("case $(hostname) in n2) exec {on_n2} \"$@\";; *) exec \"$@\";; esac");
-    let out = out.path().display().to_string();
-    let pmmpi = pmmpi().display().to_string();
-    cluster
-        .mpirun(mpi, HOSTS.len())
-        .args(["sh", "-c", &script, "sh", &pmmpi, "screen", "--out", &out])
-        .args(args)
-        .run()
+/// The hosts, which get most of the CPU time, whatever else runs on this machine. Without the group of `n2`, all threads
+/// get the same share.
+struct Hosts {
+    cluster: Cluster,
+    group: CpuGroup,
+    of_n2: Option<CpuGroup>,
+}
+
+impl Hosts {
+    /// `None` if this machine has no cgroups for CPU time.
+    fn new() -> Option<Self> {
+        Some(Self { cluster: Cluster::new(&HOSTS), group: CpuGroup::new("hosts")?, of_n2: None })
+    }
+
+    /// `n2` gets only this share of one CPU.
+    fn limit_n2(mut self, cpus: f64) -> Option<Self> {
+        let group = CpuGroup::new("n2")?;
+        group.limit(cpus);
+        self.of_n2 = Some(group);
+        Some(self)
+    }
+
+    /// `pmmpi screen` on each host; on `n2` the command begins with `on_n2`.
+    fn screen(&self, mpi: Mpi, on_n2: &str, args: &[&str], out: &Folder) -> Output {
+        let enter = |group: &CpuGroup| format!("echo $$ > {}", group.processes().display());
+        let (all, n2) = (enter(&self.group), enter(self.of_n2.as_ref().unwrap_or(&self.group)));
+        let script =
+            format!("case $(hostname) in n2) {n2}; exec {on_n2} \"$@\";; *) {all}; exec \"$@\";; esac");
+        let out = out.path().display().to_string();
+        let pmmpi = pmmpi().display().to_string();
+        self.cluster
+            .mpirun(mpi, HOSTS.len())
+            .args(["sh", "-c", &script, "sh", &pmmpi, "screen", "--out", &out])
+            .args(args)
+            .run()
+    }
 }
 
 fn report(out: &Folder) -> Value {
@@ -51,42 +77,63 @@ fn rounds_of(runs: &[Run], kernel: &str) -> Vec<(u32, usize)> {
     rounds
 }
 
+/// Checks that `n2` alone is slow, and in which kernels.
+fn assert_slow(report: &Value, output: &Output, slow_kernels: &[&str]) {
+    let slow = verdict(report, "n2");
+    assert_eq!(slow["verdict"], "SLOW-TAIL", "{}\n{slow:#}", output.err());
+    assert_eq!(slow["suggests_drain"], true);
+    for (kernel, of) in slow["kernels"].as_object().expect("kernels") {
+        let is_slow = of["verdict"] == "SLOW-TAIL";
+        assert_eq!(is_slow, slow_kernels.contains(&kernel.as_str()), "{}\n{slow:#}", output.err());
+        assert!(of["value"].as_f64().is_some_and(|value| value > 0.0));
+    }
+    for node in ["n0", "n1", "n3", "n4"] {
+        let other = verdict(report, node);
+        assert!(other["verdict"] != "SLOW-TAIL" && other["verdict"] != "SLOW", "{}\n{other:#}", output.err());
+    }
+    let text = output.out();
+    assert!(text.contains("1 of 5 nodes is slower than its class: n2 in "), "{text}");
+}
+
 #[test]
 fn a_node_with_fewer_cores_is_slow_in_compute() {
+    let Some(hosts) = Hosts::new() else { return };
     for mpi in [Mpi::OpenMpi, Mpi::Mpich] {
         let out = Folder::new("screen");
         let args = ["--kernels", "dgemm,latency", "--memory", "64M", "--cores", "rank", "--suggest"];
-        let output = screen_with(mpi, "taskset -c 0", &args, &out).success();
-        let runs = out.runs();
-        let dgemm = rounds_of(&runs, "dgemm");
-        assert_eq!(dgemm, [(0, 5), (1, 5), (2, 5), (3, 5), (4, 5), (5, 5), (6, 5)], "{}", output.err());
+        let output = hosts.screen(mpi, "taskset -c 0", &args, &out).success();
         let report = report(&out);
-        let slow = verdict(&report, "n2");
-        assert_eq!((&slow["verdict"], &slow["slow_in"]), (&"SLOW-TAIL".into(), &"compute".into()), "{slow:#}");
-        assert_eq!(slow["suggests_drain"], true);
+        assert_slow(&report, &output, &["dgemm"]);
+        assert_eq!(verdict(&report, "n2")["slow_in"], "compute");
+        let rounds = rounds_of(&out.runs(), "dgemm");
+        assert_eq!(rounds, [(0, 5), (1, 5), (2, 5), (3, 5), (4, 5), (5, 5), (6, 5)], "{}", output.err());
         let text = output.out();
-        assert!(text.contains("1 of 5 nodes is slower than its class: n2 in compute"), "{text}");
         assert!(text.contains("scontrol update NodeName=n2 State=DRAIN 'Reason=pmmpi: slow-compute: +"), "{text}");
-        for node in ["n0", "n1", "n3", "n4"] {
-            let other = verdict(&report, node);
-            assert_ne!(other["slow_in"], "compute", "{other:#}");
-        }
-        assert_eq!(report["rounds"], 3);
         for node in report["nodes"].as_array().expect("nodes") {
             let kernels = node["kernels"].as_object().expect("kernels of a node");
             assert_eq!(kernels.keys().collect::<Vec<_>>(), ["dgemm", "latency"]);
-            assert!(kernels.values().all(|kernel| kernel["value"].as_f64().is_some_and(|value| value > 0.0)));
         }
     }
 }
 
 #[test]
+fn a_node_that_loses_cpu_time_is_slow_in_all_kernels() {
+    let Some(hosts) = Hosts::new().and_then(|hosts| hosts.limit_n2(0.2)) else { return };
+    let out = Folder::new("screen-quota");
+    let args = ["--kernels", "dgemm,fma", "--fail-on", "slow"];
+    let output = hosts.screen(Mpi::OpenMpi, "", &args, &out);
+    assert_eq!(output.code(), 3, "{}", output.err());
+    assert_slow(&report(&out), &output, &["dgemm", "fma"]);
+}
+
+#[test]
 fn a_node_that_hangs_is_named_and_the_others_go_on() {
+    let Some(hosts) = Hosts::new() else { return };
     let out = Folder::new("screen-hangs");
     let program = programs::script(out.path(), "case $(hostname) in n2) sleep 1000;; *) sleep 0.1;; esac");
     let program = program.display().to_string();
     let args = ["--rounds", "2", "--warmup", "0", "--timeout", "2", "--", &program];
-    let output = screen_with(Mpi::OpenMpi, "env", &args, &out).success();
+    let output = hosts.screen(Mpi::OpenMpi, "", &args, &out).success();
     let ends = |run: &Run| run.ranks.iter().filter(|rank| rank.end == End::TimedOut).count();
     let runs = out.runs();
     assert_eq!(runs.iter().map(ends).collect::<Vec<_>>(), [1, 1], "{}", output.err());
@@ -101,13 +148,13 @@ fn a_node_that_hangs_is_named_and_the_others_go_on() {
 /// A kernel that cannot run says why, and the other kernels run.
 #[test]
 fn a_kernel_that_cannot_run_says_why() {
-    let out = Folder::new("screen-fails");
-    let args = ["screen", "--kernels", "latency,fma", "--memory", "100T", "--rounds", "1", "--out"];
+    let (out, _alone) = (Folder::new("screen-fails"), machine());
+    let args = ["screen", "--kernels", "triad,fma", "--memory", "100T", "--rounds", "1", "--out"];
     let output = rig::tool::run(Command::new(pmmpi()).args(args).arg(out.path())).success();
-    assert!(output.err().contains("latency: ") && output.err().contains("memory"), "{}", output.err());
+    assert!(output.err().contains("triad: ") && output.err().contains("GB of memory"), "{}", output.err());
     let report = report(&out);
     let node = &report["screened"][0];
-    assert_eq!((&node["verdict"], &node["kernel"]), (&"FAILED".into(), &"latency".into()), "{node:#}");
+    assert_eq!((&node["verdict"], &node["kernel"]), (&"FAILED".into(), &"triad".into()), "{node:#}");
     assert!(node["kernels"]["fma"]["value"].as_f64().is_some());
 }
 

@@ -40,6 +40,7 @@ use accounted::{Accounted, Group};
 use by_place::ByPlace;
 use failed_runs::FailedNode;
 use often_waited_for::{OftenWaitedFor, often};
+use pmmpi::order_statistics::FEWEST_OF_INTERVAL;
 use pmmpi::record::Run;
 use pmmpi::text::count;
 use pmmpi_events::validation::Trust;
@@ -267,7 +268,7 @@ impl Report {
         all.extend(warnings::without_time(input.without_time));
         all.extend(warnings::undated(input.left_out));
         all.extend(judged.warnings);
-        all.extend(about_the_whole(&nodes));
+        all.extend(about_the_whole(&nodes, kernels > 0));
         all.extend(unread_paths::warning(&results.guessed_nodes));
         all.extend(split_labels::warning(&runs, &classes));
         all.extend(warnings::unusable_trust(trust));
@@ -344,18 +345,18 @@ impl RejectedRow {
 }
 
 /// Warns of nodes with too few runs for an interval of their median.
-fn about_the_whole(nodes: &[NodeReport]) -> Vec<Warning> {
-    const NEEDED: usize = 5;
+fn about_the_whole(nodes: &[NodeReport], is_screen: bool) -> Vec<Warning> {
+    let needed = if is_screen { FEWEST_ROUNDS } else { FEWEST_OF_INTERVAL };
     const NAMED: usize = 3;
     let mut fewest: BTreeMap<&str, usize> = BTreeMap::new();
-    for node in nodes.iter().filter(|node| node.runs < NEEDED) {
+    for node in nodes.iter().filter(|node| node.runs < needed) {
         fewest.entry(&node.node).and_modify(|runs| *runs = node.runs.min(*runs)).or_insert(node.runs);
     }
     let mut fewest: Vec<(&str, usize)> = fewest.into_iter().collect();
     fewest.sort_by_key(|(node, runs)| (*runs, *node));
     let message = match fewest[..] {
         [] => return Vec::new(),
-        [(node, runs)] => format!("{node} has only {}, but the report needs {NEEDED}", count(runs, "run")),
+        [(node, runs)] => format!("{node} has only {}, but the report needs {needed}", count(runs, "run")),
         _ => {
             let named: Vec<String> = fewest
                 .iter()
@@ -363,9 +364,9 @@ fn about_the_whole(nodes: &[NodeReport]) -> Vec<Warning> {
                 .map(|(node, runs)| format!("{node} ({})", count(*runs, "run")))
                 .collect();
             match fewest.len().saturating_sub(NAMED) {
-                0 => format!("nodes with fewer than {NEEDED} runs in a class: {}", named.join(", ")),
+                0 => format!("nodes with fewer than {needed} runs in a class: {}", named.join(", ")),
                 more => format!(
-                    "nodes with fewer than {NEEDED} runs in a class: {} and {}",
+                    "nodes with fewer than {needed} runs in a class: {} and {}",
                     named.join(", "),
                     count(more, "more node")
                 ),

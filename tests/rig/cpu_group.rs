@@ -61,11 +61,16 @@ impl CpuGroup {
         }
     }
 
+    /// The file into which a process writes its number to enter the group.
+    pub fn processes(&self) -> PathBuf {
+        self.folder.join("cgroup.procs")
+    }
+
     /// A command in the group; its arguments may follow.
     pub fn command(&self, program: &Path) -> Command {
         let mut command = Command::new("sh");
         command.args(["-c", "echo $$ > \"$0\" && exec \"$@\""]);
-        command.arg(self.folder.join("cgroup.procs")).arg(program);
+        command.arg(self.processes()).arg(program);
         command
     }
 

@@ -188,7 +188,7 @@ fn repetitions(kernel: &str) -> usize {
     match kernel {
         "triad" | "dgemm" => 10,
         "latency" => 5,
-        "fma" => 20,
+        "fma" => 5,
         _ => 1,
     }
 }

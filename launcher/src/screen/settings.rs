@@ -50,16 +50,21 @@ impl ScreenSettings {
             false => Works::Program(typed.argv.clone()),
         };
         let (rounds, more_rounds) = rounds(&typed.rounds)?;
-        let soak = typed.soak.as_deref().map(|text| settings::duration("--soak", text)).transpose()?;
+        let soak = typed.soak.as_deref().map(|text| duration("--soak", text)).transpose()?;
         let is_kernels = matches!(works, Works::Kernels(_));
         let timeout = typed.timeout.as_deref().or(is_kernels.then_some(KERNEL_TIMEOUT));
-        let timeout = timeout.map(|text| settings::duration("--timeout", text)).transpose()?;
+        let timeout = timeout.map(|text| duration("--timeout", text)).transpose()?;
         let all_cores = typed.cores == CoresArg::Node;
         let report = report(&typed);
         let seed = typed.seed.unwrap_or_else(|| pmmpi::clock::realtime_ns().unsigned_abs());
         let run = Settings::of_screen(typed, rounds, timeout)?;
         Ok(Self { run, works, more_rounds, soak: soak.unwrap_or_default(), all_cores, seed, report })
     }
+}
+
+/// A screen starts no program of the user by default, so that wrong usage has the usual status.
+fn duration(option: &str, text: &str) -> Result<Duration, Failure> {
+    settings::duration(option, text).map_err(|failure| Failure::usage(failure.message))
 }
 
 /// `3+4` are three rounds of all nodes and four more of the suspects, `7` are seven rounds of all nodes.

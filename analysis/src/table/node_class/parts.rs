@@ -2,6 +2,7 @@
 
 use super::{ClassBy, Key, NO_CLASS};
 use crate::table::run_settings;
+use pmmpi::text::count;
 use pmmpi::node::Hardware;
 use pmmpi::record::{NodeRecord, Run};
 use std::sync::Arc;
