@@ -166,9 +166,9 @@ fn what_was_gathered_and_not_saved_is_read() {
     let out = folder();
     let folder = folder_of(out.path(), "gathered").unwrap();
     let mut ranks = ranks(2, &folder);
-    let work = crate::session::Work { end: End::Finalized, child_cpu_ns: None, kernel: None };
     let end = |rank: &mut Rank| {
         rank.session.stop().unwrap();
+        let work = crate::session::Work { end: End::Finalized, child_cpu_ns: None, kernel: None };
         rank.session.gather(work, None, crate::session::OfNode::default()).unwrap()
     };
     let gathered = std::thread::scope(|scope| {
