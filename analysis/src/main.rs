@@ -28,6 +28,8 @@ use pmmpi_analysis::render::{
     openmetrics, recorded, text,
 };
 use pmmpi_analysis::report;
+use pmmpi_analysis::report::gate::{Fitness, GateAnswer};
+use pmmpi_analysis::report::screen::ScreenReport;
 use pmmpi_analysis::report::warnings;
 use pmmpi_analysis::stamps_csv;
 use pmmpi_analysis::stats::own_history;
@@ -71,9 +73,9 @@ fn main() -> ExitCode {
             supervise(reads_a_pipe(&options.paths), done)
         }
         Command::Screen(options) => {
-            let ScreenReportArgs { report: options, suggest, suspects } = options;
-            let what = if suspects { What::Suspects } else { What::Screen { suggest } };
-            supervise(reads_a_pipe(&options.paths), |decoding| code(report(&options, decoding, what)))
+            supervise(reads_a_pipe(&options.report.paths), |decoding| {
+                code(report(&options.report, decoding, What::Screen(&options)))
+            })
         }
         Command::Export(options) => {
             supervise(reads_a_pipe(&options.paths), |decoding| code(export(&options, decoding)))
@@ -143,13 +145,38 @@ impl Failure {
 
 /// What is shown of a report.
 #[derive(Clone, Copy)]
-enum What {
+enum What<'a> {
     /// Everything.
     Report,
     /// The result of a screen.
-    Screen { suggest: bool },
-    /// The kernels and nodes that need further rounds, for `pmmpi screen` itself.
-    Suspects,
+    Screen(&'a ScreenReportArgs),
+}
+
+/// What `pmmpi screen-act` reads.
+#[derive(Serialize)]
+struct Findings<'a> {
+    schema_version: u32,
+    findings: Vec<Finding<'a>>,
+    /// Repaired nodes that are fit to return.
+    passed: Vec<&'a str>,
+    /// Number of nodes in the screen.
+    fleet: usize,
+}
+
+#[derive(Serialize)]
+struct Finding<'a> {
+    node: &'a str,
+    reason: &'a str,
+}
+
+fn findings(screen: &ScreenReport) -> Findings<'_> {
+    let is_fit = |asked: &&GateAnswer| asked.answer == Fitness::Fit;
+    Findings {
+        schema_version: 1,
+        findings: screen.suggestions.iter().map(|of| Finding { node: &of.node, reason: &of.reason }).collect(),
+        passed: screen.gate.iter().filter(is_fit).map(|asked| asked.node.as_str()).collect(),
+        fleet: screen.screened.len(),
+    }
 }
 
 fn report(options: &ReportArgs, decoding: Decoding, what: What) -> Result<u8, Failure> {
@@ -184,18 +211,25 @@ fn report(options: &ReportArgs, decoding: Decoding, what: What) -> Result<u8, Fa
         made_unix_ns: now_unix_ns(),
     };
     let partial = input.is_partial();
-    let report = report::Report::new(input, &trust, &settings, &places);
-    if let What::Suspects = what {
-        let suspects = report.screen.as_ref().map(|screen| screen.suspects()).unwrap_or_default();
-        let lines = suspects.into_iter().map(|(kernel, node)| format!("{kernel}\t{node}\n"));
-        write(&lines.collect::<String>(), None)?;
-        return Ok(0);
+    let mut report = report::Report::new(input, &trust, &settings, &places);
+    if let (What::Screen(asked), Some(screen)) = (what, report.screen.as_mut()) {
+        if let Some(list) = &asked.gate {
+            screen.ask_gate(list);
+        }
+        if asked.suspects {
+            let lines = screen.suspects().into_iter().map(|(kernel, node)| format!("{kernel}\t{node}\n"));
+            write(&lines.collect::<String>(), None)?;
+            return Ok(0);
+        }
+        if let Some(file) = &asked.findings {
+            write(&json(&findings(screen))?, Some(file))?;
+        }
     }
     let rendered = match options.format {
         ReportFormat::Text => {
             let text = match what {
-                What::Screen { suggest } => text::screen(&report, suggest, options.top),
-                What::Report | What::Suspects => text::report(&report, &read, options.top),
+                What::Screen(asked) => text::screen(&report, asked.suggest, options.top),
+                What::Report => text::report(&report, &read, options.top),
             };
             for_place(text, options.output.as_deref())
         }
@@ -245,6 +279,11 @@ fn report(options: &ReportArgs, decoding: Decoding, what: What) -> Result<u8, Fa
     }
     if let Some(advice) = verdict_status::advice(&report, &options.fail_on, options.delta) {
         say(&advice);
+    }
+    if let (What::Screen(asked), Some(screen)) = (what, &report.screen)
+        && asked.gate.is_some()
+    {
+        return Ok(verdict_status::gate(screen));
     }
     Ok(match options.exit {
         ExitStyle::Plain => verdict_status::plain(&report, &options.fail_on, partial),

@@ -7,6 +7,7 @@ pub mod accounted;
 pub mod by_place;
 pub mod counters;
 pub mod failed_runs;
+pub mod gate;
 pub mod health;
 pub mod lateness;
 pub mod metrics;

@@ -40,6 +40,7 @@ fn command() -> Result<End, Failure> {
     match command_line::parse() {
         Command::Run(typed) => run::run(typed),
         Command::Screen(typed) => screen::run(typed),
+        Command::ScreenAct(typed) => screen::run_act(&typed),
         Command::ScreenKernel(typed) => screen::run_kernel(&typed),
         Command::Repeat(typed) => repeat::run(&typed.validate()?),
         Command::Report { args } => tool_files::exec_report("report", &args),

@@ -3,11 +3,12 @@
 //! This module makes the plan that all ranks share. [`pmmpi_workload::screen_rounds`] executes it on the ranks,
 //! [`kernel`] is the process in which one kernel runs, and `pmmpi-report screen` decides and shows the result.
 
+mod act;
 pub mod kernel;
 mod kernel_list;
 mod settings;
 
-use crate::cli::options::{KernelArgs, ScreenArgs};
+use crate::cli::options::{ActArgs, KernelArgs, ScreenArgs};
 use crate::cli::settings::Settings;
 use crate::launch::Launch;
 use crate::program;
@@ -24,6 +25,7 @@ use pmmpi_workload::screen_plan::{ScreenPlan, ScreenWork};
 use pmmpi_workload::{Failure, screen_report, screen_rounds, signals};
 use settings::{ScreenSettings, Works};
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 /// Measures all nodes and shows the result. Returns only if that fails, and on ranks that show nothing.
 pub fn run(typed: ScreenArgs) -> Result<End, Failure> {
@@ -67,6 +69,11 @@ pub fn run_kernel(typed: &KernelArgs) -> Result<End, Failure> {
     kernel::run(typed)
 }
 
+/// Acts on the findings of a screen: see [`act`].
+pub fn run_act(typed: &ActArgs) -> Result<End, Failure> {
+    act::run(typed)
+}
+
 fn alone(settings: &ScreenSettings, task: &Task, works: Vec<ScreenWork>) -> Result<End, Failure> {
     signals::prepare();
     let plan = plan(settings, task, works, std::env::vars_os().collect())?;
@@ -74,7 +81,7 @@ fn alone(settings: &ScreenSettings, task: &Task, works: Vec<ScreenWork>) -> Resu
     signals::forward();
     let place = RoundsContext { mpi_library: None, host, began_ns: task.began_ns, slot: None };
     match screen_rounds::run(Solo, &plan, place)? {
-        Some(done) => Err(screen_report::exec(&plan, &done)),
+        Some(done) => screen_report::finish(&plan, &done),
         None => Ok(End::Exited(0)),
     }
 }
@@ -88,8 +95,7 @@ fn works(settings: &ScreenSettings, launch: &Launch) -> Result<Vec<ScreenWork>, 
             Ok(vec![ScreenWork { name, is_kernel: false, program, argv: argv.clone() }])
         }
         Works::Kernels(kernels) => {
-            let own = std::env::current_exe()
-                .map_err(|e| Failure::own(format_args!("pmmpi cannot find its own file in /proc: {e}")))?;
+            let own = own_file()?;
             let work = |(name, options): &(&'static str, Vec<OsString>)| {
                 let words = ["pmmpi", kernel::COMMAND, *name].map(OsString::from);
                 ScreenWork {
@@ -125,7 +131,21 @@ fn plan(
         soak: settings.soak,
         seed: settings.seed,
         report,
+        archive: settings.archive.clone(),
+        act: act(settings)?,
     })
+}
+
+/// The command that acts on the findings.
+fn act(settings: &ScreenSettings) -> Result<Option<Vec<OsString>>, Failure> {
+    let Some(options) = &settings.act else { return Ok(None) };
+    let own = own_file()?.into_os_string();
+    Ok(Some([own, act::COMMAND.into()].into_iter().chain(options.iter().cloned()).collect()))
+}
+
+fn own_file() -> Result<PathBuf, Failure> {
+    std::env::current_exe()
+        .map_err(|e| Failure::own(format_args!("pmmpi cannot find its own file in /proc: {e}")))
 }
 
 /// All runs of a screen are one series and one session.

@@ -184,6 +184,12 @@ pub struct ScreenReportArgs {
     /// Print only the kernels and nodes that need further rounds
     #[arg(long)]
     pub suspects: bool,
+    /// Say of each of these nodes if it is fit to return
+    #[arg(long, value_name = "NODES")]
+    pub gate: Option<HostList>,
+    /// Write what `pmmpi screen-act` needs to FILE
+    #[arg(long, value_name = "FILE")]
+    pub findings: Option<PathBuf>,
 }
 
 /// Which runs count.

@@ -6,6 +6,8 @@ use clap::ValueEnum;
 use pmmpi_analysis::render::{answer, one_line};
 use pmmpi_analysis::report::Report;
 use pmmpi_analysis::report::accounted::Group;
+use pmmpi_analysis::report::gate::Fitness;
+use pmmpi_analysis::report::screen::ScreenReport;
 use pmmpi_analysis::stats::own_history::OwnVerdict;
 use pmmpi_analysis::stats::verdict_rule::Verdict;
 use pmmpi_analysis::verdicts::node_report::{NodeReport, Presence};
@@ -27,6 +29,16 @@ pub fn plain(report: &Report, fail_on: &[FailOn], partial: bool) -> u8 {
     match is_open {
         true => COULD_NOT_JUDGE,
         false => u8::from(partial),
+    }
+}
+
+/// The status of `pmmpi screen --gate`: 0 if all nodes are fit to return, 3 if one is not, else 4.
+pub fn gate(screen: &ScreenReport) -> u8 {
+    let any = |fitness| screen.gate.iter().any(|asked| asked.answer == fitness);
+    match () {
+        () if any(Fitness::NotFit) => FOUND,
+        () if any(Fitness::Undecided) => COULD_NOT_JUDGE,
+        () => 0,
     }
 }
 

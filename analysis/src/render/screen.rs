@@ -3,6 +3,7 @@
 use super::cells::{percent, shortened};
 use super::more;
 use super::tabular::{Cell, Table, left, name, or_dash, right, words};
+use crate::report::gate::{Fitness, GateAnswer};
 use crate::report::screen::{KernelSummary, ScreenReport, ScreenedNode};
 use crate::verdicts::kernels_of_node::ScreenVerdict;
 use pmmpi::text::count;
@@ -61,6 +62,19 @@ pub fn answer(screen: &ScreenReport) -> Vec<String> {
         });
     }
     sentences
+}
+
+/// One sentence per repaired node.
+pub fn gate(screen: &ScreenReport) -> Vec<String> {
+    let sentence = |asked: &GateAnswer| {
+        let node = shortened(&asked.node);
+        match asked.answer {
+            Fitness::Fit => format!("{node} is fit to return: all kernels are as fast as usual"),
+            Fitness::NotFit => format!("{node} is NOT fit to return: {}", asked.reason),
+            Fitness::Undecided => format!("{node}: UNDECIDED: {}", asked.reason),
+        }
+    };
+    screen.gate.iter().map(sentence).collect()
 }
 
 /// True if the verdict of some kernel on some node is known.

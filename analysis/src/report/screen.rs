@@ -1,9 +1,11 @@
 //! The result of `pmmpi screen`: one answer per node, from all kernels together.
 
+use super::gate::{self, GateAnswer};
 use super::run::RunReport;
 use super::screened_run::ScreenedRun;
 use crate::stats::own_history::OwnVerdict;
 use crate::stats::verdict_rule::Verdict;
+use crate::table::host_list::HostList;
 use crate::table::{Shared, SharedText};
 use crate::verdicts::node_report::{NodeReport, Presence};
 use crate::verdicts::JudgeSettings;
@@ -30,6 +32,9 @@ pub struct ScreenReport {
     pub screened: Vec<ScreenedNode>,
     /// Commands that would drain the nodes that should not run jobs.
     pub suggestions: Vec<Suggestion>,
+    /// The answers for repaired nodes; empty if the user did not ask for them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub gate: Vec<GateAnswer>,
 }
 
 /// A kernel over all nodes.
@@ -230,15 +235,22 @@ impl ScreenReport {
             kernels: kernels.summaries(nodes),
             screened,
             suggestions,
+            gate: Vec::new(),
         })
     }
 
-    /// Kernels and nodes of which a further round may show more.
+    /// Answers for the repaired nodes in `list`.
+    pub fn ask_gate(&mut self, list: &HostList) {
+        self.gate = gate::answers(self, list);
+    }
+
+    /// Kernels and nodes of which a further round may show more; all kernels of a repaired node.
     pub fn suspects(&self) -> BTreeSet<(&str, &str)> {
         let mut all = BTreeSet::new();
         for node in &self.screened {
             for (kernel, of) in node.kernels.iter() {
-                if of.verdict.is_some_and(ScreenVerdict::is_suspicious) {
+                let is_asked = || self.gate.iter().any(|asked| asked.node == *node.node);
+                if of.verdict.is_some_and(ScreenVerdict::is_suspicious) || is_asked() {
                     all.insert((kernel.as_str(), node.node.as_str()));
                 }
             }

@@ -76,7 +76,7 @@ fn run() -> Result<End, Failure> {
             let result = screen_rounds::run(World::duplicate(&world), &plan, place);
             drop(universe);
             match result? {
-                Some(done) => Err(screen_report::exec(&plan, &done)),
+                Some(done) => screen_report::finish(&plan, &done),
                 None => Ok(End::Exited(0)),
             }
         }

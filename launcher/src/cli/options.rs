@@ -81,6 +81,9 @@ Examples:
     /// Run one kernel of `pmmpi screen`
     #[command(hide = true)]
     ScreenKernel(KernelArgs),
+    /// Act on the findings of `pmmpi screen`
+    #[command(hide = true)]
+    ScreenAct(ActArgs),
     /// Report on the runs in files or folders
     #[command(disable_help_flag = true)]
     Report {
@@ -166,12 +169,12 @@ struct Direct {
 }
 
 /// The commands that start no program of the user.
-pub const COMMANDS_WITHOUT_PROGRAM: [&str; 11] =
-    ["screen", "screen-kernel", "report", "export", "compare", "show", "diff", "bounds", "doctor", "list", "validate"];
+pub const COMMANDS_WITHOUT_PROGRAM: [&str; 12] =
+    ["screen", "screen-kernel", "screen-act", "report", "export", "compare", "show", "diff", "bounds", "doctor", "list", "validate"];
 
 /// First words that are commands, not programs.
-pub const COMMANDS: [&str; 13] =
-    ["run", "repeat", "screen", "screen-kernel", "report", "export", "compare", "show", "diff", "bounds", "doctor", "list", "validate"];
+pub const COMMANDS: [&str; 14] =
+    ["run", "repeat", "screen", "screen-kernel", "screen-act", "report", "export", "compare", "show", "diff", "bounds", "doctor", "list", "validate"];
 
 /// Parses the command line of a measurement. `arguments` begins after the name `pmmpi`.
 pub fn measurement(arguments: &[OsString]) -> Result<MeasurementArgs, clap::Error> {
@@ -395,6 +398,21 @@ pub struct ScreenArgs {
     /// Print the commands that would drain slow nodes
     #[arg(long)]
     pub suggest: bool,
+    /// Change slow nodes in Slurm: drain, comment or feature
+    #[arg(long, value_name = "HOW", value_enum, hide_possible_values = true)]
+    pub apply: Option<ApplyArg>,
+    /// Change at most N nodes (default: 5 %, at most 10)
+    #[arg(long, value_name = "N", requires = "apply", hide = true)]
+    pub max_nodes: Option<u32>,
+    /// Log of all changes; the same file for the whole cluster
+    #[arg(long, value_name = "FILE", requires = "apply", hide = true)]
+    pub log: Option<PathBuf>,
+    /// Compare with the screens in DIR, and add this one
+    #[arg(long, value_name = "DIR")]
+    pub archive: Option<PathBuf>,
+    /// Say of each repaired node if it is fit to return
+    #[arg(long, value_name = "NODES")]
+    pub gate: Option<String>,
     /// Print only errors and the result
     #[arg(short, long)]
     pub quiet: bool,
@@ -412,6 +430,22 @@ impl ScreenArgs {
             || self.blas.is_some()
             || self.stores != StoresArg::Ordinary
     }
+}
+
+/// What is done with the findings of a screen.
+#[derive(Args)]
+pub struct ActArgs {
+    /// The findings, as `pmmpi-report screen --findings` writes them
+    pub findings: PathBuf,
+    /// drain, comment or feature
+    #[arg(long, value_enum)]
+    pub apply: ApplyArg,
+    /// Change at most N nodes
+    #[arg(long)]
+    pub max_nodes: Option<u32>,
+    /// Log of all changes
+    #[arg(long)]
+    pub log: Option<PathBuf>,
 }
 
 /// A kernel of `pmmpi screen`.
@@ -439,6 +473,13 @@ pub enum CoresArg {
     Node,
     /// The cores to which the rank is bound
     Rank,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ApplyArg {
+    Drain,
+    Comment,
+    Feature,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

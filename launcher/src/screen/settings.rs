@@ -6,6 +6,7 @@ use crate::cli::settings::{self, Settings};
 use clap::ValueEnum;
 use pmmpi_workload::Failure;
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// What `pmmpi screen` does.
@@ -23,6 +24,10 @@ pub struct ScreenSettings {
     pub seed: u64,
     /// Options of `pmmpi-report screen`.
     pub report: Vec<OsString>,
+    /// The archive of earlier screens.
+    pub archive: Option<PathBuf>,
+    /// Options of `pmmpi screen-act`; `None` changes no node.
+    pub act: Option<Vec<OsString>>,
 }
 
 /// What runs in each round.
@@ -55,10 +60,10 @@ impl ScreenSettings {
         let timeout = typed.timeout.as_deref().or(is_kernels.then_some(KERNEL_TIMEOUT));
         let timeout = timeout.map(|text| duration("--timeout", text)).transpose()?;
         let all_cores = typed.cores == CoresArg::Node;
-        let report = report(&typed);
+        let (report, act, archive) = (report(&typed), act(&typed), typed.archive.clone());
         let seed = typed.seed.unwrap_or_else(|| pmmpi::clock::realtime_ns().unsigned_abs());
         let run = Settings::of_screen(typed, rounds, timeout)?;
-        Ok(Self { run, works, more_rounds, soak: soak.unwrap_or_default(), all_cores, seed, report })
+        Ok(Self { run, works, more_rounds, soak: soak.unwrap_or_default(), all_cores, seed, report, archive, act })
     }
 }
 
@@ -105,10 +110,26 @@ fn report(typed: &ScreenArgs) -> Vec<OsString> {
     if let Some(file) = &typed.output {
         option("--output", file.into());
     }
+    if let Some(nodes) = &typed.gate {
+        option("--gate", nodes.into());
+    }
     if typed.suggest {
         options.push("--suggest".into());
     }
     options
+}
+
+/// The options that `pmmpi screen-act` gets.
+fn act(typed: &ScreenArgs) -> Option<Vec<OsString>> {
+    let apply = typed.apply?.to_possible_value()?;
+    let mut options: Vec<OsString> = vec!["--apply".into(), apply.get_name().into()];
+    if let Some(most) = typed.max_nodes {
+        options.extend(["--max-nodes".into(), most.to_string().into()]);
+    }
+    if let Some(log) = &typed.log {
+        options.extend(["--log".into(), log.into()]);
+    }
+    Some(options)
 }
 
 #[cfg(test)]

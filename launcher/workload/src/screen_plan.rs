@@ -1,4 +1,4 @@
-//! The validated plan of `pmmpi screen`. The launcher makes it, the same for every rank.
+//! The validated plan of `pmmpi screen`, which the launcher makes, and what rank 0 has in the end.
 
 use crate::plan::RoundsPlan;
 use fastrand::Rng;
@@ -20,8 +20,12 @@ pub struct ScreenPlan {
     pub soak: Duration,
     /// Seed of the order of works.
     pub seed: u64,
-    /// `pmmpi-report screen` and its options. Rank 0 executes it in the end.
+    /// `pmmpi-report screen` and its options. Rank 0 starts it in the end.
     pub report: Vec<OsString>,
+    /// The archive of earlier screens. Rank 0 adds the runs to it in the end.
+    pub archive: Option<PathBuf>,
+    /// `pmmpi screen-act` and its options. Rank 0 starts it after the report.
+    pub act: Option<Vec<OsString>>,
 }
 
 /// A kernel, or the user's own program.
@@ -52,4 +56,13 @@ impl ScreenPlan {
         ranks.truncate(wanted);
         ranks
     }
+}
+
+/// What rank 0 knows in the end.
+#[derive(Debug, Default)]
+pub struct Screened {
+    /// The run files, in the order of the runs.
+    pub files: Vec<PathBuf>,
+    /// The signal that ended the rounds early.
+    pub stopped_by: Option<i32>,
 }

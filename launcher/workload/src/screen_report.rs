@@ -1,24 +1,95 @@
-//! The end of `pmmpi screen`: rank 0 becomes the program that decides and shows the result.
+//! The end of `pmmpi screen` on rank 0: the program that decides and shows the result, the archive, and what acts on the
+//! findings. Each is a process of its own, started after MPI has ended.
 
 use crate::Failure;
+use crate::messages::warn;
 use crate::process::Prepared;
-use crate::screen_plan::ScreenPlan;
-use crate::screen_rounds::Screened;
+use crate::screen_plan::{ScreenPlan, Screened};
+use pmmpi::record::End;
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
 
-/// Replaces this process by `pmmpi-report screen`. Returns only if that fails.
-pub fn exec(plan: &ScreenPlan, done: &Screened) -> Failure {
+/// The status of a program that did its work is below this: 125 to 127 mean that it could not (see docs/exit-status.md).
+const OWN_FAILURE: i32 = 125;
+/// The status if the report is good, but something after it failed.
+const INCOMPLETE: i32 = 1;
+
+/// Shows the result, and does what else the plan asks for. Gives the end of this process.
+pub fn finish(plan: &ScreenPlan, done: &Screened) -> Result<End, Failure> {
     if done.files.is_empty() {
-        return Failure::own(match done.stopped_by {
+        return Err(Failure::own(match done.stopped_by {
             Some(signal) => format!("stopped by signal {signal} before the end of the first round: there is no result"),
             None => "no round has ended: there is no result".to_owned(),
-        });
+        }));
     }
+    let mut words = with_history(plan, done);
+    if plan.archive.is_none() && plan.act.is_none() {
+        return Err(exec(&words));
+    }
+    let findings = findings(done);
+    if plan.act.is_some() {
+        words.extend(["--findings".into(), findings.clone().into_os_string()]);
+    }
+    let status = run(&words, Stdio::inherit())?;
+    let code = status.code().unwrap_or(OWN_FAILURE);
+    let mut is_complete = true;
+    if let Some(archive) = &plan.archive {
+        is_complete &= keep(&plan.report[0], archive, done);
+    }
+    if let Some(act) = &plan.act {
+        // A report that failed has no findings.
+        if code < OWN_FAILURE && status.code().is_some() {
+            let words: Vec<OsString> = act.iter().cloned().chain([findings.into_os_string()]).collect();
+            is_complete &= run(&words, Stdio::inherit())?.success();
+        } else {
+            warn("pmmpi changes no node, because it could not make the report");
+            is_complete = false;
+        }
+    }
+    Ok(End::Exited(if code == 0 && !is_complete { INCOMPLETE } else { code }))
+}
+
+/// The command line of the report on all runs, next to those of earlier screens.
+pub(crate) fn with_history(plan: &ScreenPlan, done: &Screened) -> Vec<OsString> {
     let files = done.files.iter().map(|file| file.clone().into_os_string());
-    let argv: Vec<OsString> = plan.report.iter().cloned().chain(files).collect();
-    let program = plan.report.first().cloned().unwrap_or_default();
-    let error = Prepared::new(Path::new(&program), &argv, std::env::vars_os())
+    // A first screen makes the archive.
+    let archive = plan.archive.iter().filter(|archive| archive.exists());
+    let archive = archive.map(|archive| archive.clone().into_os_string());
+    plan.report.iter().cloned().chain(files).chain(archive).collect()
+}
+
+/// The file with the findings, beside the last run.
+fn findings(done: &Screened) -> PathBuf {
+    done.files.last().map(|file| file.with_extension("findings.json")).unwrap_or_default()
+}
+
+/// Adds the runs to the archive. False, with a warning, if that fails.
+fn keep(report: &OsString, archive: &Path, done: &Screened) -> bool {
+    let mut words: Vec<OsString> = vec![report.clone(), "export".into(), "--output".into(), archive.into()];
+    words.extend(done.files.iter().map(|file| file.clone().into_os_string()));
+    let status = run(&words, Stdio::null());
+    let is_kept = status.as_ref().is_ok_and(ExitStatus::success);
+    if !is_kept {
+        warn(format_args!(
+            "the runs are not in the archive {}. To add them: pmmpi export -o {} FILES",
+            archive.display(),
+            archive.display()
+        ));
+    }
+    is_kept
+}
+
+fn run(words: &[OsString], stdout: Stdio) -> Result<ExitStatus, Failure> {
+    let program = &words[0];
+    let status = Command::new(program).args(&words[1..]).stdin(Stdio::null()).stdout(stdout).status();
+    status.map_err(|e| Failure::own(format_args!("{}: {e}", program.to_string_lossy())))
+}
+
+/// Replaces this process. Returns only if that fails.
+fn exec(words: &[OsString]) -> Failure {
+    let program = &words[0];
+    let error = Prepared::new(Path::new(program), words, std::env::vars_os())
         .map_or_else(|error| error, |prepared| prepared.exec());
     Failure::own(format_args!("{}: {error}", program.to_string_lossy()))
 }

@@ -7,7 +7,8 @@ use crate::one_round::{self, Round, RoundWork};
 use crate::process::Prepared;
 use crate::rounds::{RoundsContext, in_round};
 use crate::screen_console::ScreenConsole;
-use crate::screen_plan::{ScreenPlan, ScreenWork};
+use crate::screen_plan::{ScreenPlan, ScreenWork, Screened};
+use crate::screen_report::with_history;
 use crate::{Failure, descendants, saving, signals};
 use pmmpi::clock;
 use pmmpi::node::NodeKey;
@@ -18,7 +19,6 @@ use pmmpi::transport::collectives;
 use pmmpi::transport::fabric::{Divisible, Fabric, FabricError};
 use pmmpi::transport::node_meeting::Meeting;
 use std::collections::{BTreeSet, HashMap};
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
@@ -29,15 +29,6 @@ const LEAST_NODES: usize = 5;
 /// What rank 0 says before each work.
 const GO_ON: u8 = 0;
 const STOP: u8 = 1;
-
-/// What rank 0 knows in the end.
-#[derive(Debug, Default)]
-pub struct Screened {
-    /// The run files, in the order of the runs.
-    pub files: Vec<PathBuf>,
-    /// The signal that ended the rounds early.
-    pub stopped_by: Option<i32>,
-}
 
 /// Executes `plan` together with the other ranks. Returns the run files on rank 0, `None` elsewhere.
 pub fn run<F: Divisible>(
@@ -268,11 +259,11 @@ impl ScreenRounds<'_> {
 
     /// The suspects by kernel, as `pmmpi-report screen --suspects` prints them: a kernel, a tab and a node per line.
     fn ask(&self) -> Result<HashMap<String, BTreeSet<String>>, String> {
-        let (program, options) = self.plan.report.split_first().ok_or("there is no program that reports")?;
+        let words = with_history(self.plan, &self.done);
+        let (program, rest) = words.split_first().ok_or("there is no program that reports")?;
         let output = Command::new(program)
-            .args(options)
+            .args(rest)
             .arg("--suspects")
-            .args(&self.done.files)
             .stdin(Stdio::null())
             .output()
             .map_err(|e| format!("{}: {e}", program.to_string_lossy()))?;

@@ -1,7 +1,7 @@
 //! Shows the result of `pmmpi screen`.
 
 use super::{line, table, warnings};
-use crate::render::screen::{answer, kernels, measured, nodes};
+use crate::render::screen::{answer, gate, kernels, measured, nodes};
 use crate::report::Report;
 use crate::report::screen::ScreenReport;
 
@@ -22,6 +22,7 @@ pub fn screen(report: &Report, suggest: bool, top: usize) -> String {
 pub fn result(text: &mut String, screen: &ScreenReport, top: usize) {
     line(text, &measured(screen));
     line(text, "");
+    gate(screen).iter().for_each(|sentence| line(text, sentence));
     answer(screen).iter().for_each(|sentence| line(text, sentence));
     table(text, &nodes(screen, top));
     table(text, &kernels(screen));

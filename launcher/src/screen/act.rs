@@ -1,0 +1,67 @@
+//! Acts on the findings of a screen in Slurm: the hidden command that rank 0 starts after the report.
+
+use crate::cli::options::{ActArgs, ApplyArg};
+use pmmpi::record::End;
+use pmmpi_node_actions::{Action, Finding, Scontrol, Settings, run as run_actions};
+use pmmpi_workload::Failure;
+use pmmpi_workload::console::say;
+use serde::Deserialize;
+use std::path::PathBuf;
+
+/// The hidden command.
+pub const COMMAND: &str = "screen-act";
+
+/// The status if something needs an operator.
+const NEEDS_ATTENTION: i32 = 1;
+
+/// What `pmmpi-report screen --findings` writes.
+#[derive(Deserialize)]
+struct Findings {
+    schema_version: u32,
+    findings: Vec<Finding>,
+    passed: Vec<String>,
+    fleet: u32,
+}
+
+const SCHEMA: u32 = 1;
+
+/// Reads the findings and acts on them. The first use of a log is a dry run.
+pub fn run(typed: &ActArgs) -> Result<End, Failure> {
+    let file = typed.findings.display();
+    let text = std::fs::read_to_string(&typed.findings).map_err(|e| Failure::own(format_args!("{file}: {e}")))?;
+    let read: Findings = serde_json::from_str(&text).map_err(|e| Failure::own(format_args!("{file}: {e}")))?;
+    if read.schema_version != SCHEMA {
+        let version = read.schema_version;
+        return Err(Failure::own(format_args!("{file} has schema {version}, but this pmmpi reads schema {SCHEMA}")));
+    }
+    let log = typed.log.clone().unwrap_or_else(|| typed.findings.with_file_name("node-actions.jsonl"));
+    let is_first = !log.exists();
+    let action = match typed.apply {
+        ApplyArg::Drain => Action::Drain,
+        ApplyArg::Comment => Action::Comment,
+        ApplyArg::Feature => Action::feature(),
+    };
+    let settings =
+        Settings { action, max_nodes: typed.max_nodes, fleet: read.fleet, apply: !is_first, log: log.clone() };
+    let slurm = Scontrol::find().map_err(Failure::own)?;
+    let report = run_actions(&read.findings, &read.passed, &settings, &slurm).map_err(Failure::own)?;
+    for line in report.to_string().lines() {
+        say(line);
+    }
+    if is_first {
+        begin_log(&log)?;
+        say(format_args!(
+            "nothing was changed, because this is the first use of the log {}. The next screen with --apply will act",
+            log.display()
+        ));
+    } else if read.findings.is_empty() && read.passed.is_empty() {
+        say("no node to change");
+    }
+    Ok(End::Exited(if report.needs_attention() { NEEDS_ATTENTION } else { 0 }))
+}
+
+/// An empty log: the next use acts.
+fn begin_log(log: &PathBuf) -> Result<(), Failure> {
+    let made = std::fs::File::options().append(true).create(true).open(log);
+    made.map(drop).map_err(|e| Failure::own(format_args!("{}: {e}", log.display())))
+}
