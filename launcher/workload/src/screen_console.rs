@@ -66,10 +66,11 @@ impl ScreenConsole {
         let mut kernels: Vec<_> = suspects.iter().collect();
         kernels.sort();
         if kernels.is_empty() {
-            progress.say("no node is suspected");
+            progress.say("no node needs more rounds");
         }
         for (kernel, nodes) in kernels {
-            progress.say(format_args!("{kernel}: {} suspected: {}", count(nodes.len(), "node"), names(nodes)));
+            let run = if nodes.len() == 1 { "runs" } else { "run" };
+            progress.say(format_args!("{kernel}: {} {run} more rounds: {}", count(nodes.len(), "node"), names(nodes)));
         }
     }
 
