@@ -33,8 +33,10 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Run files that are decoded at a time. The run file of a job with 20,000 ranks is large.
+/// Run files that are decoded at a time, and their size in all unless one alone is larger: a decoded run takes many times
+/// the size of its file.
 const FILES_AT_A_TIME: usize = 64;
+const BYTES_AT_A_TIME: u64 = 16 << 20;
 
 /// A run that pmmpi measured.
 #[derive(Debug)]
@@ -164,6 +166,16 @@ pub fn of_runs<T: Send>(
     reading.finish()
 }
 
+/// How many of the next files, with these sizes, are decoded together; at least one.
+fn at_a_time(sizes: &[u64]) -> usize {
+    let mut sum = 0;
+    let fits = |size: &&u64| {
+        sum += **size;
+        sum <= BYTES_AT_A_TIME
+    };
+    sizes.iter().take(FILES_AT_A_TIME).take_while(fits).count().max(1)
+}
+
 struct Reader<'a, T, K> {
     input: Input<T>,
     building: Building,
@@ -274,21 +286,27 @@ impl<'a, T: Send, K: Fn(&Run) -> T + Sync> Reader<'a, T, K> {
         files.retain(|file| !is_partial(file) || !whole.contains(&file.with_extension(EXTENSION)));
         self.input.files = files.len();
         files.iter().for_each(|file| self.building.progress().expect(file));
-        for files in files.chunks(FILES_AT_A_TIME) {
+        let size = |file: &PathBuf| std::fs::metadata(file).map_or(0, |metadata| metadata.len());
+        let sizes: Vec<u64> = files.iter().map(size).collect();
+        let mut begin = 0;
+        while begin < files.len() {
+            let end = begin + at_a_time(&sizes[begin..]);
+            let sizes = &sizes[begin..end];
+            let files = &files[begin..end];
+            begin = end;
             let (trust, keep) = (self.trust, &self.keep);
             let (by, selection) = (&self.options.class_by, &self.options.selection);
             let read =
                 |file: &PathBuf| read_one(file).map(|run| ReadRun::of(&run, trust, by, selection, keep));
             let runs: Vec<Result<ReadRun<T>, RunFileError>> = files.par_iter().map(read).collect();
-            for (file, run) in files.iter().zip(runs) {
+            for ((file, bytes), run) in files.iter().zip(sizes).zip(runs) {
                 match run {
                     Ok(run) => self.keep(file, run),
                     Err(e) => {
                         self.input.reject(code_of(&e), format!("{}: {e}", file.display()));
                     }
                 }
-                let bytes = std::fs::metadata(file).map_or(0, |metadata| metadata.len());
-                self.building.progress().add(bytes);
+                self.building.progress().add(*bytes);
             }
         }
     }

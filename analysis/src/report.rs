@@ -252,7 +252,7 @@ impl Report {
         let Input { runs, results, hosts, .. } = input;
         let runs: Vec<RunReport> = runs.into_iter().map(|run| run.kept).collect();
         let kernels = screen::number_of_kernels(&runs);
-        let settings = &screen::settings_of(settings, kernels);
+        let settings = &screen::settings_of(settings, kernels, results.order.sessions);
         let judged = verdicts::judge(&results.table, &results.order, settings);
         let Verdicts {
             mut nodes,

@@ -14,6 +14,7 @@ mod process;
 mod regions;
 mod run_files;
 mod scale;
+mod screens;
 mod start;
 mod tables;
 mod widths;
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
             Ok(())
         }
         Some(fleet::CHILD) => fleet::child(&arguments[1..]),
+        Some(screens::CHILD) => screens::child(&arguments[1..]),
         Some(run_files::CHILD) => run_files::write_large(arguments.get(1)),
         _ => run(),
     };
@@ -48,7 +50,7 @@ fn main() -> ExitCode {
 type Part = fn(&Folder) -> Result<String, Box<dyn Error>>;
 
 /// In the order of bench/RESULTS.md. Entries with the same name form one part.
-const PARTS: [(&str, Part); 12] = [
+const PARTS: [(&str, Part); 13] = [
     ("start", start::report),
     ("jobs", jobs::oversubscribed),
     ("jobs", jobs::hpcc),
@@ -60,6 +62,7 @@ const PARTS: [(&str, Part); 12] = [
     ("report", run_files::large),
     ("report", run_files::many),
     ("report", tables::report),
+    ("screens", screens::report),
     ("years", years::report),
 ];
 

@@ -14,6 +14,8 @@ mod part_of_class;
 mod promise_table;
 mod promises;
 mod score;
+mod screen_table;
+mod screens;
 mod slowness;
 mod slowness_table;
 mod two_sets;
@@ -30,6 +32,10 @@ fn main() {
     // For a first look: one table; or only the cases below, with a fraction of the fleets.
     if std::env::args().nth(1).as_deref() == Some("history") {
         return history_table::print();
+    }
+    if std::env::args().nth(1).as_deref() == Some("screen") {
+        let part = std::env::args().nth(2).and_then(|part| part.parse().ok());
+        return screen_table::print(part.unwrap_or(1));
     }
     if std::env::args().nth(1).as_deref() == Some("compare") {
         return two_sets::print();
@@ -51,6 +57,7 @@ fn main() {
     bimodal();
     drift();
     history_table::print();
+    screen_table::print(1);
     two_sets::print();
     slowness_table::print();
     promise_table::print(1);

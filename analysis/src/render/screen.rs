@@ -103,7 +103,7 @@ fn in_short(node: &ScreenedNode) -> String {
 /// The nodes that are not OK, at most `top` (0: all).
 pub fn nodes(screen: &ScreenReport, top: usize) -> Table {
     let found: Vec<&ScreenedNode> =
-        screen.screened.iter().filter(|node| node.verdict > ScreenVerdict::Ok).collect();
+        screen.screened.iter().filter(|node| node.verdict != ScreenVerdict::Ok).collect();
     let shown = if top == 0 { found.len() } else { top.min(found.len()) };
     let row = |node: &&ScreenedNode| {
         let of_kernel = node.kernel.as_ref().and_then(|kernel| node.kernels.get(kernel));

@@ -117,7 +117,8 @@ fn verdict_of(node: &NodeReport) -> Option<ScreenVerdict> {
         OwnVerdict::Suspect => ScreenVerdict::Suspect,
         OwnVerdict::Same | OwnVerdict::Faster => ScreenVerdict::Ok,
     });
-    of_class.max(of_history)
+    // SLOWED says more than SLOW-TAIL.
+    of_class.into_iter().chain(of_history).max_by_key(|verdict| verdict.severity())
 }
 
 /// What a slow kernel says of a node.
@@ -143,11 +144,12 @@ pub fn number_of_kernels(runs: &[RunReport]) -> usize {
     kernels.values().map(BTreeSet::len).max().unwrap_or_default()
 }
 
-/// Each kernel is judged on its own, so that a rate of false discoveries holds for all together only if each gets its
-/// part (Bonferroni).
-pub fn settings_of(settings: &JudgeSettings, kernels: usize) -> JudgeSettings {
+/// Each kernel is judged on its own, next to the class and, after earlier screens, next to the node's own history. The
+/// rate of false discoveries holds for all of these together only if each gets its part (Bonferroni).
+pub fn settings_of(settings: &JudgeSettings, kernels: usize, sessions: usize) -> JudgeSettings {
     let mut settings = *settings;
-    let parts = kernels.max(1) as f64;
+    let comparisons = if kernels > 0 && sessions > 1 { 2 } else { 1 };
+    let parts = (kernels.max(1) * comparisons) as f64;
     settings.node.q /= parts;
     settings.run.q /= parts;
     settings.own_history.q /= parts;
@@ -179,9 +181,13 @@ impl ScreenReport {
             };
             collected.entry(node.node.clone()).or_default().insert(kernel.to_owned(), of_node);
             if let Some(verdict) = verdict {
-                let slowdown = node.among_peers().slowdown.unwrap_or(f64::NEG_INFINITY);
+                let slowdown = match verdict {
+                    ScreenVerdict::Slowed => node.history.change,
+                    _ => node.among_peers().slowdown,
+                };
+                let slowdown = slowdown.unwrap_or(f64::NEG_INFINITY);
                 let known = worst.entry(node.node.clone()).or_insert((verdict, slowdown, at));
-                if (verdict, slowdown) > (known.0, known.1) {
+                if (verdict.severity(), slowdown) > (known.0.severity(), known.1) {
                     *known = (verdict, slowdown, at);
                 }
             }
@@ -206,7 +212,7 @@ impl ScreenReport {
         }
         screened.sort_by(|a, b| {
             let slowdown = |node: &ScreenedNode| node.slowdown.unwrap_or(f64::NEG_INFINITY);
-            b.verdict.cmp(&a.verdict).then(slowdown(b).total_cmp(&slowdown(a))).then(a.node.cmp(&b.node))
+            b.verdict.severity().cmp(&a.verdict.severity()).then(slowdown(b).total_cmp(&slowdown(a))).then(a.node.cmp(&b.node))
         });
         let of_host: HashMap<SharedText, Shared<KernelsOfNode>> =
             screened.iter().map(|node| (node.node.clone(), node.kernels.clone())).collect();
@@ -388,8 +394,8 @@ impl<'a> Kernels<'a> {
             (false, false) => Some(ScreenVerdict::Failed),
             (false, true) => None,
         };
-        if without > Some(of_times) {
-            answer.verdict = without.unwrap_or(of_times);
+        if let Some(without) = without.filter(|without| without.severity() > of_times.severity()) {
+            answer.verdict = without;
             answer.kernel = without_time.first().map(|kernel| (*kernel).to_owned());
             answer.suggests_drain = is_wrong;
             return answer;

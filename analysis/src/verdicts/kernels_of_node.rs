@@ -22,7 +22,7 @@ pub struct KernelOfNode {
 }
 
 /// A verdict on a node from all its kernels, or from one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScreenVerdict {
     /// See [`Verdict::Ok`].
     Ok,
@@ -57,6 +57,21 @@ impl ScreenVerdict {
             Self::SlowTail => "SLOW-TAIL",
             Self::Slow => "SLOW",
             Self::Wrong => "WRONG",
+        }
+    }
+
+    /// The verdict of the node is the one with the highest severity.
+    pub fn severity(self) -> u8 {
+        match self {
+            Self::Ok => 0,
+            Self::Fast | Self::Unusual => 1,
+            Self::Suspect => 2,
+            Self::Failed => 3,
+            // A healthy class has a slow tail, and a node that became a little slower may still be a fast one: the larger
+            // slowdown decides.
+            Self::Slowed | Self::SlowTail => 4,
+            Self::Slow => 5,
+            Self::Wrong => 6,
         }
     }
 
