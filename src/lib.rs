@@ -22,6 +22,7 @@ pub mod bounds;
 pub mod clock;
 pub mod counters;
 pub mod ids;
+pub mod network;
 pub mod node;
 pub mod order_statistics;
 pub mod partial;

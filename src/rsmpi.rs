@@ -16,7 +16,7 @@ use crate::session::live_regions::RegionTable;
 use crate::session::{self, Beginning, OfNode, RankMemory, Work};
 use crate::transport::backoff::Backoff;
 use crate::transport::end_barrier::{self, Exchange};
-use crate::transport::fabric::{Divisible, Fabric, FabricError, Wait, mpi_counts};
+use crate::transport::fabric::{Channel, Divisible, Fabric, FabricError, Pairwise, Wait, mpi_counts};
 use crate::transport::node_meeting::Meeting;
 use crate::transport::ping_exchange::Leaders;
 use mpi::datatype::PartitionMut;
@@ -24,16 +24,20 @@ use mpi::request::{Request, StaticScope};
 use mpi::topology::{Color, SimpleCommunicator};
 use mpi::traits::{Communicator, CommunicatorCollectives, Destination, Root, Source};
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+/// A message that may still be under way.
+type Pending = Request<'static, [u8], StaticScope>;
 
 /// A duplicate of a communicator.
 pub struct World {
     /// True after the end barrier was passed once.
     prepared: bool,
     /// Messages of the end barrier that may still be under way.
-    sent: Vec<Request<'static, [u8], StaticScope>>,
+    sent: Vec<Pending>,
     comm: SimpleCommunicator,
 }
 
@@ -216,7 +220,8 @@ impl World {
     }
 }
 
-/// Tags of the end barrier's messages: for a level, and for the rest. All other messages have the tag 0.
+/// Tags of the end barrier's messages: for a level, and for the rest. Messages of channels have tags of their own; all
+/// other messages have the tag 0.
 const LEVEL: i32 = 2;
 const REST: i32 = 3;
 
@@ -290,6 +295,64 @@ impl Fabric for World {
         self.comm.process_at_rank(from as i32).receive_into(buffer);
         Ok(())
     }
+}
+
+impl Pairwise for World {
+    /// A message that the partner does not receive: MPI_Cancel is no help, because for a send it is deprecated (MPI 4.0,
+    /// section 3.8.4) and Open MPI does not implement it. For a receive MPI guarantees that it ends the operation, whatever
+    /// the partner does.
+    fn exchange(
+        &mut self,
+        with: &Channel,
+        own: &Arc<Vec<u8>>,
+        theirs: &mut [u8],
+        deadline: Instant,
+    ) -> Result<bool, FabricError> {
+        let partner = self.comm.process_at_rank(with.partner as i32);
+        let tag = i32::from(Channel::NUMBERS) + i32::from(with.number % Channel::NUMBERS);
+        let length = with.message_bytes.max(1);
+        // SAFETY: all receives are complete when this function returns, so MPI writes into `theirs` only before.
+        let theirs: &'static mut [u8] = unsafe { &mut *std::ptr::from_mut(theirs) };
+        // SAFETY: if a send is not complete when this function returns, `own` is never freed (below). As long as another
+        // owner of `own` exists, nobody can change its content.
+        let sent: &'static [u8] = unsafe { &*std::ptr::from_ref(own.as_slice()) };
+        let receive = |message| partner.immediate_receive_into_with_tag(StaticScope, message, tag);
+        let receives: Vec<Pending> = theirs.chunks_mut(length).map(receive).collect();
+        let send = |message| partner.immediate_send_with_tag(StaticScope, message, tag);
+        let sends: Vec<Pending> = sent.chunks(length).map(send).collect();
+        let mut backoff = Backoff::new(Wait::Eager);
+        let mut is_complete = true;
+        for receive in receives {
+            if let Err(pending) = until(deadline, receive, &mut backoff) {
+                pending.cancel();
+                pending.wait_without_status();
+                is_complete = false;
+            }
+        }
+        let mut all_left = true;
+        for send in sends {
+            if let Err(pending) = until(deadline, send, &mut backoff) {
+                std::mem::forget(pending);
+                all_left = false;
+            }
+        }
+        if !all_left {
+            std::mem::forget(Arc::clone(own));
+        }
+        Ok(is_complete && all_left)
+    }
+}
+
+/// Waits until the request is complete. Returns it if it is not complete at the deadline.
+fn until(deadline: Instant, mut request: Pending, backoff: &mut Backoff) -> Result<(), Pending> {
+    while let Err(pending) = request.test() {
+        if Instant::now() >= deadline {
+            return Err(pending);
+        }
+        request = pending;
+        backoff.pause();
+    }
+    Ok(())
 }
 
 impl Divisible for World {

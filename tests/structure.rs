@@ -81,6 +81,7 @@ fn folders_of_the_core_point_one_way() {
         "node",
         "counters",
         "record",
+        "network",
         "transport",
         "session",
         "partial",

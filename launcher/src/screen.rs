@@ -21,7 +21,7 @@ use pmmpi::record::{End, Mode, RunHeader};
 use pmmpi::transport::fabric::Solo;
 use pmmpi_workload::runner_plan::RunnerPlan;
 use pmmpi_workload::rounds::RoundsContext;
-use pmmpi_workload::screen_plan::{ScreenPlan, ScreenWork};
+use pmmpi_workload::screen_plan::{ScreenPlan, ScreenWork, WorkKind};
 use pmmpi_workload::{Failure, screen_report, screen_rounds, signals};
 use settings::{ScreenSettings, Works};
 use std::ffi::OsString;
@@ -92,7 +92,7 @@ fn works(settings: &ScreenSettings, launch: &Launch) -> Result<Vec<ScreenWork>, 
         Works::Program(argv) => {
             let program = program::find_as(launch.launcher, &argv[0])?;
             let name = crate::launch::file_name(&argv[0]);
-            Ok(vec![ScreenWork { name, is_kernel: false, program, argv: argv.clone() }])
+            Ok(vec![ScreenWork { name, kind: WorkKind::Program, program, argv: argv.clone() }])
         }
         Works::Kernels(kernels) => {
             let own = own_file()?;
@@ -100,7 +100,7 @@ fn works(settings: &ScreenSettings, launch: &Launch) -> Result<Vec<ScreenWork>, 
                 let words = ["pmmpi", kernel::COMMAND, *name].map(OsString::from);
                 ScreenWork {
                     name: (*name).to_owned(),
-                    is_kernel: true,
+                    kind: if *name == kernel_list::NET { WorkKind::Net } else { WorkKind::Kernel },
                     program: own.clone(),
                     argv: words.into_iter().chain(options.iter().cloned()).collect(),
                 }

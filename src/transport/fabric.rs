@@ -3,6 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 /// How a rank waits for the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +58,53 @@ pub trait Fabric {
 pub trait Divisible: Fabric + Sized {
     /// Collective. The fabric of the ranks that call this with `true`, in their order; `None` on the others.
     fn subset(&mut self, is_member: bool) -> Result<Option<Self>, FabricError>;
+}
+
+/// A fabric whose ranks can exchange data two by two, with a time limit.
+pub trait Pairwise: Fabric {
+    /// Sends `own` to the partner and fills `theirs` with what the partner sends, both at once. All messages are under way
+    /// at the same time. Either may be empty: then this only receives or only sends. The partner must call this with
+    /// buffers of the same lengths and the same `with`, except for its partner.
+    ///
+    /// False if not everything has arrived and left at the deadline. `theirs` then has any content, and the channel must
+    /// not be used again. A message under way cannot be taken back: so the fabric keeps `own` until the process ends, and
+    /// the partner may still receive it.
+    fn exchange(
+        &mut self,
+        with: &Channel,
+        own: &Arc<Vec<u8>>,
+        theirs: &mut [u8],
+        deadline: Instant,
+    ) -> Result<bool, FabricError>;
+}
+
+/// How two ranks exchange data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Channel {
+    /// The other rank.
+    pub partner: u32,
+    /// Messages of two channels never mix, if their numbers differ modulo [`Channel::NUMBERS`].
+    pub number: u16,
+    /// The length of a message. Only the last one may be shorter.
+    pub message_bytes: usize,
+}
+
+impl Channel {
+    /// How many channels a pair of ranks has. MPI guarantees 32,768 tags (MPI 4.1, section 9.1.2: MPI_TAG_UB); other
+    /// messages need the first ones.
+    pub const NUMBERS: u16 = 16_384;
+}
+
+impl<F: Pairwise> Pairwise for &mut F {
+    fn exchange(
+        &mut self,
+        with: &Channel,
+        own: &Arc<Vec<u8>>,
+        theirs: &mut [u8],
+        deadline: Instant,
+    ) -> Result<bool, FabricError> {
+        (**self).exchange(with, own, theirs, deadline)
+    }
 }
 
 impl<F: Fabric> Fabric for &mut F {
@@ -180,6 +228,18 @@ impl Fabric for Solo {
     }
 }
 
+impl Pairwise for Solo {
+    fn exchange(
+        &mut self,
+        _: &Channel,
+        _: &Arc<Vec<u8>>,
+        _: &mut [u8],
+        _: Instant,
+    ) -> Result<bool, FabricError> {
+        Err(ALONE)
+    }
+}
+
 impl Divisible for Solo {
     fn subset(&mut self, is_member: bool) -> Result<Option<Self>, FabricError> {
         Ok(is_member.then_some(Self))
@@ -200,16 +260,15 @@ struct Meeting {
     size: u32,
     arrived: u32,
     generation: u64,
-    /// Messages under way, by sender and receiver.
-    sent: HashMap<(u32, u32), VecDeque<Vec<u8>>>,
+    /// Messages under way, by sender, receiver and channel. [`Fabric::send`] uses none.
+    sent: HashMap<(u32, u32, Option<u16>), VecDeque<Vec<u8>>>,
     /// The subset of each division.
     subsets: HashMap<usize, SharedMeeting>,
 }
 
 impl Meeting {
     fn of(size: u32) -> SharedMeeting {
-        let meeting =
-            Self { size, arrived: 0, generation: 0, sent: HashMap::new(), subsets: HashMap::new() };
+        let meeting = Self { size, arrived: 0, generation: 0, sent: HashMap::new(), subsets: HashMap::new() };
         Arc::new((Mutex::new(meeting), Condvar::new()))
     }
 }
@@ -284,13 +343,13 @@ impl Fabric for Threads {
     }
 
     fn send(&mut self, to: u32, message: &[u8]) -> Result<(), FabricError> {
-        self.meeting().sent.entry((self.rank, to)).or_default().push_back(message.to_vec());
+        self.meeting().sent.entry((self.rank, to, None)).or_default().push_back(message.to_vec());
         self.shared.1.notify_all();
         Ok(())
     }
 
     fn receive(&mut self, from: u32, buffer: &mut [u8]) -> Result<(), FabricError> {
-        let way = (from, self.rank);
+        let way = (from, self.rank, None);
         let mut meeting = self.meeting();
         loop {
             if let Some(message) = meeting.sent.get_mut(&way).and_then(VecDeque::pop_front) {
@@ -299,6 +358,43 @@ impl Fabric for Threads {
             }
             meeting = self.wait(meeting);
         }
+    }
+}
+
+impl Pairwise for Threads {
+    fn exchange(
+        &mut self,
+        with: &Channel,
+        own: &Arc<Vec<u8>>,
+        theirs: &mut [u8],
+        deadline: Instant,
+    ) -> Result<bool, FabricError> {
+        const OTHER_LENGTH: FabricError =
+            FabricError { call: "an exchange with a partner of other lengths", code: -1 };
+        let number = Some(with.number % Channel::NUMBERS);
+        let length = with.message_bytes.max(1);
+        let mut meeting = self.meeting();
+        let sent = meeting.sent.entry((self.rank, with.partner, number)).or_default();
+        sent.extend(own.chunks(length).map(<[u8]>::to_vec));
+        self.shared.1.notify_all();
+        for message in theirs.chunks_mut(length) {
+            let came = loop {
+                let way = (with.partner, self.rank, number);
+                if let Some(came) = meeting.sent.get_mut(&way).and_then(VecDeque::pop_front) {
+                    break came;
+                }
+                let left = deadline.saturating_duration_since(Instant::now());
+                if left.is_zero() {
+                    return Ok(false);
+                }
+                meeting = self.shared.1.wait_timeout(meeting, left).unwrap_or_else(PoisonError::into_inner).0;
+            };
+            if came.len() != message.len() {
+                return Err(OTHER_LENGTH);
+            }
+            message.copy_from_slice(&came);
+        }
+        Ok(true)
     }
 }
 
@@ -339,11 +435,47 @@ mod tests {
                         assert_eq!((Some(subset.rank() as usize), subset.size()), (place, 3));
                         subset.meet().unwrap();
                         let all = subset.gather(&[own as u8]).unwrap();
-                        assert_eq!(all, if place == Some(0) { members.map(|m| m as u8).to_vec() } else { vec![] });
+                        assert_eq!(
+                            all,
+                            if place == Some(0) { members.map(|m| m as u8).to_vec() } else { vec![] }
+                        );
                     }
                 });
             }
         });
+    }
+
+    #[test]
+    fn two_ranks_exchange_data_while_messages_of_other_channels_wait() {
+        let soon = || Instant::now() + Duration::from_secs(60);
+        std::thread::scope(|scope| {
+            for mut fabric in Threads::new(2) {
+                scope.spawn(move || {
+                    let own = fabric.rank();
+                    let channel = |number| Channel { partner: 1 - own, number, message_bytes: 3 };
+                    for number in [7, 8] {
+                        let bytes = Arc::new(vec![number as u8 + own as u8; 7]);
+                        assert_eq!(fabric.exchange(&channel(number), &bytes, &mut [], soon()), Ok(true));
+                    }
+                    for number in [8, 7] {
+                        let mut came = [0; 7];
+                        let nothing = Arc::new(Vec::new());
+                        assert_eq!(fabric.exchange(&channel(number), &nothing, &mut came, soon()), Ok(true));
+                        assert_eq!(came, [number as u8 + 1 - own as u8; 7]);
+                    }
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn an_exchange_without_an_answer_ends_at_its_deadline() {
+        let mut alone = Threads::new(2).remove(0);
+        let channel = Channel { partner: 1, number: 0, message_bytes: 8 };
+        let deadline = Instant::now() + Duration::from_millis(20);
+        assert_eq!(alone.exchange(&channel, &Arc::new(vec![1]), &mut [0], deadline), Ok(false));
+        assert!(Instant::now() >= deadline);
+        assert!(Solo.exchange(&channel, &Arc::default(), &mut [], deadline).is_err());
     }
 
     /// Even if one rank's `meanwhile` takes for ever, the other rank leaves the barrier.

@@ -318,7 +318,7 @@ pub struct Repetition {
 /// How nodes are screened.
 #[derive(Args)]
 pub struct ScreenArgs {
-    /// triad,dgemm,latency,spin (default), also fma and disk
+    /// triad,dgemm,latency,spin (default), also fma, net, disk
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub kernels: Vec<String>,
     /// Rounds of all nodes + more of the suspects; 7: no more

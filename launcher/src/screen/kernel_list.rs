@@ -6,14 +6,17 @@ use pmmpi_workload::Failure;
 use std::ffi::OsString;
 
 /// Each with what it is for.
-pub const KERNELS: [(&str, &str); 6] = [
+pub const KERNELS: [(&str, &str); 7] = [
     ("triad", "memory bandwidth, with STREAM's four loops"),
     ("dgemm", "matrix products, one independent product per core"),
     ("latency", "latency of memory, one chain of pointers per core"),
     ("spin", "noise of the operating system: a fixed loop per core"),
     ("fma", "peak floating-point speed"),
+    (NET, "latency and bandwidth between nodes, in the ranks themselves"),
     ("disk", "a file with direct input and output (only with --disk)"),
 ];
+/// The kernel that runs in the ranks and not in a process of its own. It needs two nodes.
+pub const NET: &str = "net";
 const DEFAULT: [&str; 4] = ["triad", "dgemm", "latency", "spin"];
 
 /// The kernels of the command line, each once, with the options for [`kernel::run`].
@@ -92,7 +95,7 @@ mod tests {
     fn each_kernel_runs_once_and_gets_its_own_options() {
         let names = |words: &[&str]| typed(words).unwrap().into_iter().map(|(name, _)| name).collect::<Vec<_>>();
         assert_eq!(names(&[]), DEFAULT);
-        assert_eq!(names(&["--kernels", "fma,triad,fma"]), ["fma", "triad"]);
+        assert_eq!(names(&["--kernels", "fma,triad,fma,net"]), ["fma", "triad", "net"]);
         assert_eq!(names(&["--disk", "/tmp"]), ["triad", "dgemm", "latency", "spin", "disk"]);
         let with = typed(&["--kernels", "triad,spin", "--memory", "1G", "--stores", "non-temporal"]).unwrap();
         assert_eq!(with[0].1, ["--memory", "1G", "--stores", "non-temporal"]);

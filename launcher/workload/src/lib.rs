@@ -2,7 +2,7 @@
 //! a job.
 //!
 //! [`rounds`] executes the launcher's [`plan`] on any fabric; [`screen_rounds`] does so for several kernels, each in a
-//! [`kernel_process`]. In each round [`process`] starts the program and gets its
+//! [`kernel_process`] or, between nodes, in the ranks themselves (`net`). In each round [`process`] starts the program and gets its
 //! end, [`saving`] saves the run, and [`console`] prints the messages; [`series_summary`] has the last of them. Meanwhile
 //! [`signals`] passes signals on to the program; a witness process shows which signals reach it anyway. [`descendants`]
 //! finds the processes that the program started ([`proc_stat`]). [`health_watch`] reads the node before and after the
@@ -17,6 +17,7 @@ pub mod health_watch;
 mod held_signals;
 pub mod kernel_process;
 mod messages;
+mod net;
 mod one_round;
 pub mod plan;
 pub mod proc_stat;

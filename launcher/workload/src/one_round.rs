@@ -2,6 +2,7 @@
 
 use crate::health_watch::{HealthWatch, PATIENCE_ALONE, read_again};
 use crate::kernel_process::KernelProcess;
+use crate::net::{Net, NetRound};
 use crate::process::{Ended, Prepared};
 use crate::rounds::RoundsContext;
 use crate::signals;
@@ -10,22 +11,22 @@ use pmmpi::counters::counter_table::CounterTable;
 use pmmpi::counters::perf_event_open::Target;
 use pmmpi::counters::probe::Probe;
 use pmmpi::counters::selection::Selection;
-use pmmpi::record::KernelReport;
+use pmmpi::node::NodeKey;
+use pmmpi::record::{End, KernelReport};
 use pmmpi::session::live_record::LiveRecord;
 use pmmpi::session::live_regions::RegionTable;
 use pmmpi::session::{Beginning, OfNode, RankMemory, RankSession, Work};
-use pmmpi::transport::fabric::{Fabric, FabricError};
+use pmmpi::transport::fabric::{FabricError, Pairwise};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// The work of a round.
 pub(crate) struct RoundWork<'a> {
+    pub kind: RoundKind,
     pub program: &'a Prepared,
     /// The program's file.
     pub file: &'a Path,
-    /// True if the program is a kernel of `pmmpi screen`: see [`crate::kernel_process`].
-    pub is_kernel: bool,
     pub timeout: Option<Duration>,
     pub selection: &'a Selection,
     /// The program that reads the node's GPUs, if it is installed.
@@ -34,6 +35,17 @@ pub(crate) struct RoundWork<'a> {
     pub is_first: bool,
     /// True if this process starts no further program.
     pub is_last: bool,
+}
+
+/// Who does the work of a round.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum RoundKind {
+    /// The program.
+    Program,
+    /// The program, which is a kernel of `pmmpi screen`: see [`crate::kernel_process`].
+    Kernel,
+    /// The ranks themselves: see [`crate::net`].
+    Net(NetRound),
 }
 
 /// What a round gave.
@@ -46,10 +58,12 @@ pub(crate) struct Round {
     pub parts: Option<Vec<Vec<u8>>>,
     pub started_unix_ns: i64,
     pub gather_ns: i64,
+    /// The channels that the round used.
+    pub channels: u16,
 }
 
 /// Collective over the ranks of `fabric`.
-pub(crate) fn measure<F: Fabric>(
+pub(crate) fn measure<F: Pairwise>(
     fabric: &mut F,
     work: &RoundWork,
     place: &RoundsContext,
@@ -61,8 +75,15 @@ pub(crate) fn measure<F: Fabric>(
     // Facts may have changed since the job began. They were read directly before its first round.
     let host = if work.is_first { place.host.clone() } else { read_again(&place.host) };
     let watch = (!host.is_empty()).then(|| HealthWatch::begin(work.gpus));
+    let mut net = match work.kind {
+        RoundKind::Net(round) => Some(Net::prepare(fabric, round, NodeKey::own())?),
+        RoundKind::Program | RoundKind::Kernel => None,
+    };
     let opening_ns = clock::monotonic_ns();
-    let counters = work.selection.open(Target::NextProgram, Some(work.file));
+    let counters = match work.kind {
+        RoundKind::Net(_) => work.selection.open(Target::ThisThread, None),
+        RoundKind::Program | RoundKind::Kernel => work.selection.open(Target::NextProgram, Some(work.file)),
+    };
     live.opening_ns.store(clock::monotonic_ns() - opening_ns, Ordering::Relaxed);
     let words = CounterTable::words_of_snapshots(counters.opened());
     let words: Vec<_> = std::iter::repeat_with(AtomicU64::default).take(words).collect();
@@ -70,12 +91,17 @@ pub(crate) fn measure<F: Fabric>(
     let memory = RankMemory { live: &live, regions: RegionTable::unused(), counters: table };
     let mut session = RankSession::open(memory, counters, fabric, beginning);
     // A kernel prepares its data before the barrier: only its repetitions are the work.
-    let mut kernel = work.is_kernel.then(|| KernelProcess::start(work.program, work.timeout));
+    let is_kernel = matches!(work.kind, RoundKind::Kernel);
+    let mut kernel = is_kernel.then(|| KernelProcess::start(work.program, work.timeout));
     let is_ready = kernel.as_mut().and_then(|kernel| kernel.as_mut().ok()).is_some_and(KernelProcess::is_ready);
     // Report a failed barrier only after the round, because the children of the other ranks run in any case.
     let entered = session.start();
     let mut report = None;
     let (own, left) = match kernel {
+        None if net.is_some() => {
+            report = net.as_mut().and_then(|net| net.run(session.fabric(), work.timeout));
+            (in_this_process(report.as_ref()), session.stop())
+        }
         None => {
             let ended = work.program.start().and_then(|running| running.wait(work.timeout));
             (ended.unwrap_or_else(|e| not_started(&e)), session.stop())
@@ -95,14 +121,25 @@ pub(crate) fn measure<F: Fabric>(
     if work.is_last {
         signals::no_more_children(); // the witness then ends during the gather
     }
-    let child_cpu_ns = report.as_ref().map(|report: &KernelReport| report.cpu_ns);
-    let child_cpu_ns = child_cpu_ns.unwrap_or([own.cpu_user_ns, own.cpu_system_ns]);
-    let done = Work { end: own.for_the_record(), child_cpu_ns: Some(child_cpu_ns), kernel: report };
+    let child_cpu_ns = match &report {
+        _ if net.is_some() => None,
+        Some(report) => Some(report.cpu_ns),
+        None => Some([own.cpu_user_ns, own.cpu_system_ns]),
+    };
+    let done = Work { end: own.for_the_record(), child_cpu_ns, kernel: report };
     let watched = watch.map(|watch| watch.end(&host, PATIENCE_ALONE)).unwrap_or_default();
     let of_node = OfNode { host, watched };
     let parts = session.gather(done, place.mpi_library.as_deref(), of_node)?;
     entered.and(left)?;
-    Ok(Round { own, size, parts, started_unix_ns, gather_ns: live.gather_ns.load(Ordering::Relaxed) })
+    let gather_ns = live.gather_ns.load(Ordering::Relaxed);
+    let channels = net.as_ref().map_or(0, Net::channels);
+    Ok(Round { own, size, parts, started_unix_ns, gather_ns, channels })
+}
+
+/// How the work of this process ended.
+fn in_this_process(report: Option<&KernelReport>) -> Ended {
+    let has_failed = report.is_some_and(|report| report.result.failed.is_some());
+    Ended { end: End::Exited(i32::from(has_failed)), timed_out: false, cpu_user_ns: 0, cpu_system_ns: 0 }
 }
 
 fn not_started(error: &std::io::Error) -> Ended {

@@ -1,7 +1,7 @@
 //! Rounds of a plain program on any fabric. Each round is between barriers, and is saved before the next one starts.
 
 use crate::console::{Console, say};
-use crate::one_round::{self, Round, RoundWork};
+use crate::one_round::{self, Round, RoundKind, RoundWork};
 use crate::plan::{OnFailure, RoundsPlan};
 use crate::process::Prepared;
 use crate::series_summary::SeriesSummary;
@@ -12,7 +12,7 @@ use pmmpi::record::{End, Run};
 use pmmpi::session::Beginning;
 use pmmpi::session::instructions::{Extras, Instructions};
 use pmmpi::transport::collectives;
-use pmmpi::transport::fabric::{Fabric, FabricError};
+use pmmpi::transport::fabric::{FabricError, Pairwise};
 use pmmpi::transport::node_meeting::Meeting;
 use std::path::PathBuf;
 
@@ -33,7 +33,7 @@ const GO_ON: u8 = 0;
 const STOP: u8 = 1;
 
 /// Executes `plan` together with the other ranks. Gives the end of this rank's first failed round, or of its last one.
-pub fn run<F: Fabric>(mut fabric: F, plan: &RoundsPlan, mut place: RoundsContext) -> Result<End, Failure> {
+pub fn run<F: Pairwise>(mut fabric: F, plan: &RoundsPlan, mut place: RoundsContext) -> Result<End, Failure> {
     let program = Prepared::new(&plan.program, &plan.argv, plan.environment.iter().cloned());
     let program = program.map_err(|e| Failure::own(format_args!("cannot start the program: {e}")))?;
     let speaks = fabric.rank() == 0;
@@ -59,7 +59,7 @@ pub fn run<F: Fabric>(mut fabric: F, plan: &RoundsPlan, mut place: RoundsContext
         let work = RoundWork {
             program: &program,
             file: &plan.program,
-            is_kernel: false,
+            kind: RoundKind::Program,
             timeout: plan.timeout,
             selection: &plan.selection,
             gpus: plan.gpus.as_deref(),

@@ -2,7 +2,7 @@
 
 use crate::messages::warn;
 use crate::progress::Progress;
-use crate::screen_plan::{ScreenPlan, ScreenWork};
+use crate::screen_plan::{ScreenPlan, ScreenWork, WorkKind};
 use pmmpi::record::{End, Run};
 use pmmpi::text::{count, seconds_between};
 use std::collections::{BTreeSet, HashMap};
@@ -122,7 +122,7 @@ fn troubles(work: &ScreenWork, run: &Run) -> Vec<String> {
         let why = result.and_then(|result| result.wrong.clone().or_else(|| result.failed.clone()));
         let why = why.or_else(|| match rank.end {
             end if !end.is_success() => Some(how(end)),
-            _ if work.is_kernel && result.is_none() => Some("the kernel gave no result".to_owned()),
+            _ if work.kind == WorkKind::Kernel && result.is_none() => Some("the kernel gave no result".to_owned()),
             _ => None,
         })?;
         Some(format!("{}: {}: {why}", host(rank), work.name))

@@ -33,12 +33,30 @@ pub struct ScreenPlan {
 pub struct ScreenWork {
     /// The name for messages.
     pub name: String,
-    /// True for a kernel: see [`crate::kernel_process`].
-    pub is_kernel: bool,
+    /// What it is.
+    pub kind: WorkKind,
     /// The path of the program's file.
     pub program: PathBuf,
     /// Its argument vector, starting with the name.
     pub argv: Vec<OsString>,
+}
+
+/// Who does a work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum WorkKind {
+    /// The user's own program.
+    Program,
+    /// A kernel in a process of its own: see [`crate::kernel_process`].
+    Kernel,
+    /// The kernel `net`, in the ranks themselves: see `net.rs`. Its program does not run.
+    Net,
+}
+
+impl WorkKind {
+    /// True for a kernel of pmmpi.
+    pub fn is_kernel(self) -> bool {
+        self != Self::Program
+    }
 }
 
 impl ScreenPlan {

@@ -3,11 +3,12 @@
 //!
 //! Each kernel of each round is a run of its own, saved before the next one starts.
 
-use crate::one_round::{self, Round, RoundWork};
+use crate::net::NetRound;
+use crate::one_round::{self, Round, RoundKind, RoundWork};
 use crate::process::Prepared;
 use crate::rounds::{RoundsContext, in_round};
 use crate::screen_console::ScreenConsole;
-use crate::screen_plan::{ScreenPlan, ScreenWork, Screened};
+use crate::screen_plan::{ScreenPlan, ScreenWork, Screened, WorkKind};
 use crate::screen_report::with_history;
 use crate::{Failure, descendants, saving, signals};
 use pmmpi::clock;
@@ -16,7 +17,7 @@ use pmmpi::record::{Run, RunHeader, wire};
 use pmmpi::session::Beginning;
 use pmmpi::session::instructions::{Extras, Instructions};
 use pmmpi::transport::collectives;
-use pmmpi::transport::fabric::{Divisible, Fabric, FabricError};
+use pmmpi::transport::fabric::{Divisible, FabricError, Pairwise};
 use pmmpi::transport::node_meeting::Meeting;
 use std::collections::{BTreeSet, HashMap};
 use std::process::{Command, Stdio};
@@ -31,7 +32,7 @@ const GO_ON: u8 = 0;
 const STOP: u8 = 1;
 
 /// Executes `plan` together with the other ranks. Returns the run files on rank 0, `None` elsewhere.
-pub fn run<F: Divisible>(
+pub fn run<F: Divisible + Pairwise>(
     mut fabric: F,
     plan: &ScreenPlan,
     place: RoundsContext,
@@ -54,8 +55,17 @@ pub fn run<F: Divisible>(
     let plan = &ScreenPlan { seed: seed.try_into().map_or(plan.seed, u64::from_le_bytes), ..plan.clone() };
     let host = NodeKey::own().hostname.clone().into_bytes();
     let hosts = collectives::collect(&mut fabric, &host).map_err(in_round)?;
-    let hosts = hosts.into_iter().map(|host| String::from_utf8_lossy(&host).into_owned()).collect();
+    let hosts: Vec<String> =
+        hosts.into_iter().map(|host| String::from_utf8_lossy(&host).into_owned()).collect();
     let speaks = fabric.rank() == 0;
+    if plan.works.iter().any(|work| work.kind == WorkKind::Net) {
+        // Rank 0 knows.
+        let is_one = hosts.iter().collect::<BTreeSet<_>>().len() < 2;
+        let told = collectives::spread(&mut fabric, vec![if is_one { STOP } else { GO_ON }]).map_err(in_round)?;
+        if told == [STOP] {
+            return if speaks { Err(one_node()) } else { Ok(None) };
+        }
+    }
     let mut rounds = ScreenRounds {
         plan,
         programs,
@@ -65,6 +75,7 @@ pub fn run<F: Divisible>(
         console: if speaks { ScreenConsole::new(plan) } else { ScreenConsole::silent() },
         done: Screened::default(),
         lost: None,
+        first_channel: 0,
         is_first: true,
     };
     rounds.warm_up(&mut fabric).map_err(in_round)?;
@@ -85,6 +96,13 @@ pub fn run<F: Divisible>(
     }
 }
 
+fn one_node() -> Failure {
+    Failure::usage(
+        "the kernel net measures between nodes, and this job has only one node. Start pmmpi screen on several nodes, \
+         for example with srun -N 4 --ntasks-per-node=1, or leave net out of --kernels",
+    )
+}
+
 struct ScreenRounds<'a> {
     plan: &'a ScreenPlan,
     /// One per work.
@@ -97,13 +115,15 @@ struct ScreenRounds<'a> {
     done: Screened,
     /// Why rank 0 stops.
     lost: Option<Failure>,
+    /// The first channel that the kernel `net` has not used; also makes its pairs different ones in each round.
+    first_channel: u16,
     /// True before the first work.
     is_first: bool,
 }
 
 impl ScreenRounds<'_> {
     /// Rounds that are not kept: as many as the user asked for, and until the time of --soak is over.
-    fn warm_up<F: Fabric>(&mut self, fabric: &mut F) -> Result<(), FabricError> {
+    fn warm_up<F: Pairwise>(&mut self, fabric: &mut F) -> Result<(), FabricError> {
         let plan = self.plan;
         let began = Instant::now();
         for number in 0.. {
@@ -130,7 +150,7 @@ impl ScreenRounds<'_> {
 
     /// One kernel of a round on all ranks of `fabric`, unless rank 0 stops. `number` is that of the measured round, `None`
     /// for a warm-up.
-    fn work<F: Fabric>(&mut self, fabric: &mut F, number: Option<u32>, work: usize) -> Result<(), FabricError> {
+    fn work<F: Pairwise>(&mut self, fabric: &mut F, number: Option<u32>, work: usize) -> Result<(), FabricError> {
         let plan = self.plan;
         let settings = &plan.rounds;
         let stops = self.stops();
@@ -145,10 +165,19 @@ impl ScreenRounds<'_> {
             tight_end: true,
             meeting: self.told.meeting,
         };
+        let kind = match what.kind {
+            WorkKind::Program => RoundKind::Program,
+            WorkKind::Kernel => RoundKind::Kernel,
+            WorkKind::Net => RoundKind::Net(NetRound {
+                seed: plan.seed.wrapping_add(u64::from(self.first_channel)),
+                first_channel: self.first_channel,
+                all_pairs: number.is_some_and(|number| number >= settings.runs),
+            }),
+        };
         let round_work = RoundWork {
+            kind,
             program: &self.programs[work],
             file: &what.program,
-            is_kernel: what.is_kernel,
             timeout: settings.timeout,
             selection: &settings.selection,
             gpus: settings.gpus.as_deref(),
@@ -156,6 +185,7 @@ impl ScreenRounds<'_> {
             is_last: false,
         };
         let round = one_round::measure(fabric, &round_work, &self.place, beginning)?;
+        self.first_channel = self.first_channel.wrapping_add(round.channels);
         if let Some(parts) = &round.parts
             && let Err(failure) = self.settle(number, what, &round, parts)
         {
@@ -181,7 +211,7 @@ impl ScreenRounds<'_> {
             .map_err(|e| Failure::own(format_args!("pmmpi cannot decode the record of a rank: {e}")))?;
         run.asked.clone_from(&settings.selection.asked);
         let screened = run.screened.get_or_insert_default();
-        screened.kernel = work.is_kernel.then(|| work.name.clone());
+        screened.kernel = work.kind.is_kernel().then(|| work.name.clone());
         if kept.is_some()
             && let Some(folder) = &settings.out
         {
@@ -192,7 +222,7 @@ impl ScreenRounds<'_> {
     }
 
     /// The further rounds of the suspects of each kernel.
-    fn suspects<F: Divisible>(&mut self, fabric: &mut F) -> Result<(), FabricError> {
+    fn suspects<F: Divisible + Pairwise>(&mut self, fabric: &mut F) -> Result<(), FabricError> {
         let plan = self.plan;
         let chosen = if fabric.rank() == 0 { self.chosen() } else { Vec::new() };
         let chosen = collectives::spread(fabric, wire::encode(&chosen).unwrap_or_default())?;
