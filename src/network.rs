@@ -12,14 +12,14 @@ pub const ROUND_TRIPS: u32 = 1000;
 /// ...and so much data in each direction. With 1.5 us and 12 GB/s each part takes 3 ms, so both count.
 pub const BYTES: u64 = 40 << 20;
 
-/// A node whose latency or time per byte is so many times the fleet's median is slow here. This does not judge the node:
-/// it decides only whose links can be judged.
-const SLOW_NODE: f64 = 1.25;
-/// A link is slow if its latency or time per byte is so many times that of both nodes. Pairs far apart in a fat tree pass
-/// more switches, and static routes of pairs that communicate at the same time can share a cable: T. Hoefler, T.
+/// A link is slow if its latency or time per byte is so many times that of both its nodes. Pairs far apart in a fat tree
+/// pass more switches, and static routes of pairs that communicate at the same time can share a cable: T. Hoefler, T.
 /// Schneider and A. Lumsdaine, "Multistage switches are not crossbars", CLUSTER 2008. So less is no fault. (NVIDIA's
 /// ClusterKit calls a latency bad from 2.1 times the smallest one on.)
 const SLOW_LINK: f64 = 2.0;
+/// The same for a node, compared with the fleet's median. This is no verdict on the node: it decides only whose links can
+/// be judged, so it must not be so small that noise hides a slow link.
+const SLOW_NODE: f64 = 2.0;
 
 /// What a node reaches with its partners.
 #[derive(Clone, Copy, Debug, PartialEq)]
