@@ -135,6 +135,11 @@ impl Net {
     }
 }
 
+/// Collective over all ranks. The number of nodes on rank 0; 0 elsewhere.
+pub(crate) fn node_count<F: Fabric>(fabric: &mut F) -> Result<usize, FabricError> {
+    leaders(fabric, NodeKey::own()).map(|leaders| leaders.len())
+}
+
 /// On rank 0 the first rank of each node; nothing elsewhere.
 fn leaders<F: Fabric>(fabric: &mut F, node: &NodeKey) -> Result<Vec<Leader>, FabricError> {
     let own = wire::encode(&(fabric.rank(), node.digest(), &node.hostname)).unwrap_or_default();

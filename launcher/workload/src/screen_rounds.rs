@@ -3,7 +3,7 @@
 //!
 //! Each kernel of each round is a run of its own, saved before the next one starts.
 
-use crate::net::NetRound;
+use crate::net::{self, NetRound};
 use crate::one_round::{self, Round, RoundKind, RoundWork};
 use crate::process::Prepared;
 use crate::rounds::{RoundsContext, in_round};
@@ -55,12 +55,11 @@ pub fn run<F: Divisible + Pairwise>(
     let plan = &ScreenPlan { seed: seed.try_into().map_or(plan.seed, u64::from_le_bytes), ..plan.clone() };
     let host = NodeKey::own().hostname.clone().into_bytes();
     let hosts = collectives::collect(&mut fabric, &host).map_err(in_round)?;
-    let hosts: Vec<String> =
-        hosts.into_iter().map(|host| String::from_utf8_lossy(&host).into_owned()).collect();
+    let hosts = hosts.into_iter().map(|host| String::from_utf8_lossy(&host).into_owned()).collect();
     let speaks = fabric.rank() == 0;
     if plan.works.iter().any(|work| work.kind == WorkKind::Net) {
-        // Rank 0 knows.
-        let is_one = hosts.iter().collect::<BTreeSet<_>>().len() < 2;
+        // Only rank 0 knows.
+        let is_one = net::node_count(&mut fabric).map_err(in_round)? < 2;
         let told = collectives::spread(&mut fabric, vec![if is_one { STOP } else { GO_ON }]).map_err(in_round)?;
         if told == [STOP] {
             return if speaks { Err(one_node()) } else { Ok(None) };

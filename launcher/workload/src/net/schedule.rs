@@ -87,20 +87,16 @@ mod tests {
             (0..leaders).map(|leader| schedule.partners_of(leader)).collect();
         let mut pairs = Vec::new();
         for step in 0..schedule.steps() {
+            let in_step: Vec<Option<u32>> = partners.iter().map(|of| of[step]).collect();
             let mut pauses = 0;
             for leader in 0..leaders {
-                match partners[leader as usize][step] {
-                    Some(partner) => {
-                        assert_ne!(leader, partner);
-                        assert_eq!(
-                            partners[partner as usize][step],
-                            Some(leader),
-                            "step {step} of {leaders}"
-                        );
-                        pairs.extend((leader < partner).then_some((leader, partner)));
-                    }
-                    None => pauses += 1,
-                }
+                let Some(partner) = in_step[leader as usize] else {
+                    pauses += 1;
+                    continue;
+                };
+                assert_ne!(leader, partner);
+                assert_eq!(in_step[partner as usize], Some(leader), "step {step} of {leaders}");
+                pairs.extend((leader < partner).then_some((leader, partner)));
             }
             assert_eq!(pauses, leaders % 2);
         }
