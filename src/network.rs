@@ -35,9 +35,7 @@ pub struct Score {
 }
 
 impl Score {
-    /// Each value is the median over the partners without the worst one; for an even number the better of the middle two.
-    /// So one slow partner, or one slow link, does not show in the score, even with only two partners. `None` without
-    /// links.
+    /// Each value is the [`typical`] one of all partners. `None` without links.
     pub fn of(links: &[Link]) -> Option<Self> {
         let pairs = links.iter().map(|link| Pair {
             latency_ns: f64::from(link.latency_ns),
@@ -47,16 +45,11 @@ impl Score {
     }
 
     fn of_pairs(pairs: &[Pair]) -> Option<Self> {
-        let best_first = |value: &dyn Fn(&Pair) -> f64| {
-            let mut values: Vec<f64> = pairs.iter().map(value).collect();
-            values.sort_by(f64::total_cmp);
-            let without_worst = values.len().saturating_sub(1).max(1);
-            values.get(position(without_worst)?).copied()
-        };
+        let typical = |value: &dyn Fn(&Pair) -> f64| typical(pairs.iter().map(value).collect());
         Some(Self {
-            latency_ns: best_first(&|pair| pair.latency_ns)?,
-            gigabytes_per_s: -best_first(&|pair| -pair.gigabytes_per_s)?,
-            seconds: best_first(&Pair::seconds)?,
+            latency_ns: typical(&|pair| pair.latency_ns)?,
+            gigabytes_per_s: -typical(&|pair| -pair.gigabytes_per_s)?,
+            seconds: typical(&Pair::seconds)?,
             partners: pairs.len(),
         })
     }
@@ -65,6 +58,15 @@ impl Score {
     fn times_worse_than(&self, other: &Self) -> f64 {
         (self.latency_ns / other.latency_ns).max(other.gigabytes_per_s / self.gigabytes_per_s)
     }
+}
+
+/// The median of the values, one per partner, without the largest; for an even number the smaller of the middle two. If
+/// large values are bad, one slow partner or one slow link does not show, even with only two partners. `None` without
+/// values.
+pub fn typical(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let without_worst = values.len().saturating_sub(1).max(1);
+    values.get(position(without_worst)?).copied()
 }
 
 /// What two nodes reach with each other.

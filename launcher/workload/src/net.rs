@@ -12,13 +12,13 @@ mod schedule;
 mod tests;
 
 use exchange::{Amount, Buffers, Measured, Meeting, Outcome};
-use pmmpi::network::{BYTES, ROUND_TRIPS, Score};
+use pmmpi::RankId;
+use pmmpi::network::{BYTES, ROUND_TRIPS, Score, typical};
 use pmmpi::node::NodeKey;
 use pmmpi::record::{KernelMeasure, KernelReport, KernelResult, Link, wire};
 use pmmpi::text::count;
 use pmmpi::transport::collectives;
 use pmmpi::transport::fabric::{Fabric, FabricError, Pairwise};
-use pmmpi::{RankId, order_statistics};
 use schedule::{Partners, Schedule};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
@@ -186,12 +186,9 @@ fn result(all: &[Exchanged]) -> KernelResult {
     match Score::of(&result.links) {
         _ if result.wrong.is_some() => {}
         Some(score) => {
-            let mut least: Vec<f64> =
-                measured.iter().map(|(_, measured)| measured.least_latency_ns).collect();
-            least.sort_by(f64::total_cmp);
-            let least = order_statistics::position(least.len()).and_then(|at| least.get(at)).copied();
-            let latencies = [score.latency_ns, least.unwrap_or(score.latency_ns)];
-            result.values = vec![score.gigabytes_per_s, latencies[0] / 1e3, latencies[1] / 1e3];
+            let least = typical(measured.iter().map(|(_, measured)| measured.least_latency_ns).collect());
+            let least_ns = least.unwrap_or(score.latency_ns).min(score.latency_ns);
+            result.values = vec![score.gigabytes_per_s, score.latency_ns / 1e3, least_ns / 1e3];
             result.seconds = Some(score.seconds);
         }
         None if all.is_empty() => {
