@@ -22,5 +22,5 @@ pub use header::{Job, Mode, RunHeader, Series};
 pub use outcome::End;
 pub use rank::{LostRank, RankRecord};
 pub use run::{NodeRecord, Overhead, Run};
-pub use screened::{KernelMeasure, KernelReport, KernelResult, Link, Screened};
 pub use run_id::{civil_from_days, new_run_id};
+pub use screened::{KernelMeasure, KernelReport, KernelResult, Link, Screened};

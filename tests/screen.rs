@@ -108,7 +108,10 @@ fn a_node_with_fewer_cores_is_slow_in_compute() {
         let rounds = rounds_of(&out.runs(), "dgemm");
         assert_eq!(rounds, [(0, 5), (1, 5), (2, 5), (3, 5), (4, 5), (5, 5), (6, 5)], "{}", output.err());
         let text = output.out();
-        assert!(text.contains("scontrol update NodeName=n2 State=DRAIN 'Reason=pmmpi: slow-compute: +"), "{text}");
+        assert!(
+            text.contains("scontrol update NodeName=n2 State=DRAIN 'Reason=pmmpi: slow-compute: +"),
+            "{text}"
+        );
         for node in report["nodes"].as_array().expect("nodes") {
             let kernels = node["kernels"].as_object().expect("kernels of a node");
             assert_eq!(kernels.keys().collect::<Vec<_>>(), ["dgemm", "latency"]);
@@ -140,8 +143,13 @@ fn a_node_that_hangs_is_named_and_the_others_go_on() {
     assert!(output.err().contains("n2: ") && output.err().contains("--timeout"), "{}", output.err());
     let report = report(&out);
     assert_eq!(verdict(&report, "n2")["verdict"], "FAILED");
-    assert!(output.out().contains("1 of 5 nodes has no time, because a kernel failed: n2"), "{}", output.out());
-    let times: Vec<u64> = (report["nodes"].as_array().unwrap().iter()).map(|node| node["runs"].as_u64().unwrap()).collect();
+    assert!(
+        output.out().contains("1 of 5 nodes has no time, because a kernel failed: n2"),
+        "{}",
+        output.out()
+    );
+    let times: Vec<u64> =
+        (report["nodes"].as_array().unwrap().iter()).map(|node| node["runs"].as_u64().unwrap()).collect();
     assert_eq!(times, [2, 2, 2, 2]);
 }
 

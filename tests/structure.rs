@@ -51,7 +51,14 @@ fn dependencies_point_one_way() {
         ("pmmpi-node-actions", core.clone()),
         (
             "pmmpi-launcher",
-            named(&["pmmpi", "pmmpi-events", "pmmpi-workload", "pmmpi-kernels", "pmmpi-screen-kernels"]),
+            named(&[
+                "pmmpi",
+                "pmmpi-events",
+                "pmmpi-workload",
+                "pmmpi-kernels",
+                "pmmpi-screen-kernels",
+                "pmmpi-node-actions",
+            ]),
         ),
         ("pmmpi-runner", named(&["pmmpi", "pmmpi-events", "pmmpi-workload"])),
         ("pmmpi-agent", core.clone()),
@@ -103,6 +110,7 @@ fn folders_of_the_launcher_point_one_way() {
         "list",
         "doctor",
         "validate",
+        "screen",
     ];
     point_one_way("launcher/src", &order);
 }

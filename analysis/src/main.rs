@@ -72,11 +72,9 @@ fn main() -> ExitCode {
             };
             supervise(reads_a_pipe(&options.paths), done)
         }
-        Command::Screen(options) => {
-            supervise(reads_a_pipe(&options.report.paths), |decoding| {
-                code(report(&options.report, decoding, What::Screen(&options)))
-            })
-        }
+        Command::Screen(options) => supervise(reads_a_pipe(&options.report.paths), |decoding| {
+            code(report(&options.report, decoding, What::Screen(&options)))
+        }),
         Command::Export(options) => {
             supervise(reads_a_pipe(&options.paths), |decoding| code(export(&options, decoding)))
         }
@@ -173,7 +171,11 @@ fn findings(screen: &ScreenReport) -> Findings<'_> {
     let is_fit = |asked: &&GateAnswer| asked.answer == Fitness::Fit;
     Findings {
         schema_version: 1,
-        findings: screen.suggestions.iter().map(|of| Finding { node: &of.node, reason: &of.reason }).collect(),
+        findings: screen
+            .suggestions
+            .iter()
+            .map(|of| Finding { node: &of.node, reason: &of.reason })
+            .collect(),
         passed: screen.gate.iter().filter(is_fit).map(|asked| asked.node.as_str()).collect(),
         fleet: screen.screened.len(),
     }

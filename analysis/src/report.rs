@@ -290,7 +290,8 @@ impl Report {
         mark_wrong(&mut nodes, &wrong);
         let screen = ScreenReport::of(&runs, &mut nodes, &wrong);
         // The nodes that are not suspected run few rounds only.
-        let min_runs = if kernels > 0 { settings.node.min_runs.min(FEWEST_ROUNDS) } else { settings.node.min_runs };
+        let min_runs =
+            if kernels > 0 { settings.node.min_runs.min(FEWEST_ROUNDS) } else { settings.node.min_runs };
         let mut accounted = Accounted::of(
             &nodes,
             hosts.iter().map(String::as_str),

@@ -5,7 +5,8 @@ use crate::{Folder, must_succeed, pmmpi};
 use pmmpi::bounds::Stamps;
 use pmmpi::node::NodeKey;
 use pmmpi::record::{
-    End, KernelMeasure, KernelResult, Mode, NodeRecord, RankRecord, Run, RunHeader, Screened, Series, run_file,
+    End, KernelMeasure, KernelResult, Mode, NodeRecord, RankRecord, Run, RunHeader, Screened, Series,
+    run_file,
 };
 use pmmpi::{NodeId, RankId};
 use std::error::Error;
@@ -69,7 +70,8 @@ fn run(nodes: u32, round: u32, kernel: u32, name: &str) -> Run {
         labels: vec![("session".into(), "s1".into())],
         ..RunHeader::new(format!("{round:03}-{kernel}"), command.into(), Mode::Plain, started_unix_ns)
     };
-    let key = |node: u32| NodeKey { hostname: format!("n{node:05}"), boot_id: node.to_string(), time_namespace: 1 };
+    let key =
+        |node: u32| NodeKey { hostname: format!("n{node:05}"), boot_id: node.to_string(), time_namespace: 1 };
     // Nodes differ by up to 3 %, runs of a node by 0.3 %; one node in a thousand is 8 % slower.
     let part = |number: u32| f64::from(number.wrapping_mul(2_654_435_761) >> 8) / f64::from(1_u32 << 24);
     let seconds = |node: u32| {

@@ -53,7 +53,9 @@ pub fn run(typed: MeasurementArgs) -> Result<End, Failure> {
             Ok(started) => started.measure(&task, slot),
             Err(failure) => Ok(not_begun(&launch, &failure)),
         },
-        Way::Together(family) => Ok(not_begun(&launch, &exec_runner::exec(&task, family, exec_runner::rounds(&task)))),
+        Way::Together(family) => {
+            Ok(not_begun(&launch, &exec_runner::exec(&task, family, exec_runner::rounds(&task))))
+        }
         Way::Alone => measure_alone(&task, slot),
     }
 }

@@ -120,7 +120,8 @@ impl Simulated {
         for (rank, node) in (0..).zip(nodes) {
             let hostname = format!("n{node:05}");
             run.nodes.push(NodeRecord::new(NodeKey { hostname, ..NodeKey::own().clone() }));
-            let slow = self.slow.get(node).filter(|(of, _)| is_last && *of == kernel).map_or(0.0, |(_, by)| *by);
+            let slow =
+                self.slow.get(node).filter(|(of, _)| is_last && *of == kernel).map_or(0.0, |(_, by)| *by);
             let is_slow_run = self.random.uniform() < 0.01;
             let (low, high) = SLOW_RUN;
             let hit = if is_slow_run { (low + (high - low) * self.random.uniform()).ln_1p() } else { 0.0 };

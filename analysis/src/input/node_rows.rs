@@ -2,10 +2,10 @@
 
 use crate::table::NoTime;
 use crate::table::node_class::{self, Class, ClassBy};
-use pmmpi::record::{End, KernelResult, Run};
+use pmmpi::record::{End, KernelResult, RankRecord, Run};
 use pmmpi::text::count;
 use pmmpi::{NodeId, RankId};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// A run on one node.
@@ -28,7 +28,7 @@ pub fn of(run: &Run, class_by: &ClassBy) -> BTreeMap<String, NodeRow> {
     if is_failed(run) {
         return rows;
     }
-    let (without, work) = (without_time_in_screen(run), work(run));
+    let (without, work, own) = (without_time_in_screen(run), work(run), own_times(run));
     // First t1 and last t2 on each clock.
     let mut spans: Vec<Option<[i64; 2]>> = vec![None; run.nodes.len()];
     for rank in &run.ranks {
@@ -45,8 +45,9 @@ pub fn of(run: &Run, class_by: &ClassBy) -> BTreeMap<String, NodeRow> {
         let counts = run.nodes[record].health.iter();
         let health = counts.filter_map(|count| Some((count.name.clone(), count.added?))).collect();
         let all_ns = last_t2.saturating_sub(first_t1);
-        let work_ns = match work.get(record) {
-            Some(work) if *work > 1.0 => (all_ns as f64 / work) as i64,
+        let work_ns = match (own.get(&record), work.get(record)) {
+            (Some(seconds), _) => (seconds * 1e9) as i64,
+            (None, Some(work)) if *work > 1.0 => (all_ns as f64 / work) as i64,
             _ => all_ns,
         };
         let row = NodeRow { record, class, work_ns, health };
@@ -75,6 +76,16 @@ fn work(run: &Run) -> Vec<f64> {
     work
 }
 
+/// The times (s) that count instead of t2 - t1, by node record: see [`KernelResult::seconds`].
+fn own_times(run: &Run) -> BTreeMap<usize, f64> {
+    let results = run.screened.iter().flat_map(|screened| &screened.results);
+    let time = |result: &KernelResult| {
+        let at = run.ranks.binary_search_by_key(&result.rank, |rank| rank.rank).ok()?;
+        Some((run.ranks[at].node.index(), result.seconds?))
+    };
+    results.filter_map(time).collect()
+}
+
 /// True for a run without times: it failed, or is not complete.
 fn is_failed(run: &Run) -> bool {
     // The nodes of a screen work each for itself.
@@ -87,6 +98,10 @@ pub fn without_time_in_screen(run: &Run) -> BTreeMap<String, (NoTime, String)> {
     let Some(screened) = &run.screened else { return BTreeMap::new() };
     let results: BTreeMap<RankId, &KernelResult> = screened.results.iter().map(|of| (of.rank, of)).collect();
     let mut found: BTreeMap<String, (NoTime, String)> = BTreeMap::new();
+    // Of some kernels, only one rank of a node has a result.
+    let host = |rank: &RankRecord| run.nodes[rank.node.index()].key.hostname.as_str();
+    let with_result: BTreeSet<&str> =
+        run.ranks.iter().filter(|rank| results.contains_key(&rank.rank)).map(host).collect();
     for rank in &run.ranks {
         let result = results.get(&rank.rank);
         let wrong = result.and_then(|result| result.wrong.clone()).map(|why| (NoTime::Wrong, why));
@@ -94,14 +109,15 @@ pub fn without_time_in_screen(run: &Run) -> BTreeMap<String, (NoTime, String)> {
             let failed = result.and_then(|result| result.failed.clone());
             let failed = failed.or_else(|| match rank.end.is_success() {
                 false => Some(failure(run, (rank.rank, rank.node, rank.end))),
-                true if screened.kernel.is_some() && result.is_none() => Some("the kernel gave no result".to_owned()),
+                true if screened.kernel.is_some() && !with_result.contains(host(rank)) => {
+                    Some("the kernel gave no result".to_owned())
+                }
                 true => None,
             });
             failed.map(|why| (NoTime::Failed, why))
         });
         let Some(why) = why else { continue };
-        let host = run.nodes[rank.node.index()].key.hostname.clone();
-        let known = found.entry(host).or_insert_with(|| why.clone());
+        let known = found.entry(host(rank).to_owned()).or_insert_with(|| why.clone());
         // A wrong result of any rank is worse than a failure.
         if why.0 == NoTime::Wrong && known.0 != NoTime::Wrong {
             *known = why;

@@ -4,7 +4,7 @@ use super::cells::{percent, shortened};
 use super::more;
 use super::tabular::{Cell, Table, left, name, or_dash, right, words};
 use crate::report::gate::{Fitness, GateAnswer};
-use crate::report::screen::{KernelSummary, ScreenReport, ScreenedNode};
+use crate::report::screen::{KernelSummary, ScreenReport, ScreenedNode, SlowLinkReport};
 use crate::verdicts::kernels_of_node::ScreenVerdict;
 use pmmpi::text::count;
 
@@ -147,9 +147,37 @@ fn why(node: &ScreenedNode) -> Option<String> {
         .map(|thread| format!("{} {}", thread.hardware_thread, percent(thread.slowdown, 0)))
         .collect();
     let more = if node.slow_threads.len() > THREADS { ", ..." } else { "" };
-    let threads = (!threads.is_empty()).then(|| format!("slow hardware threads: {}{more}", threads.join(", ")));
+    let threads =
+        (!threads.is_empty()).then(|| format!("slow hardware threads: {}{more}", threads.join(", ")));
     let parts: Vec<String> = node.cause.clone().into_iter().chain(threads).collect();
     (!parts.is_empty()).then(|| format!("{}: {}", node.node, parts.join("; ")))
+}
+
+/// One row per slow link, at most `top` (0: all).
+pub fn links(screen: &ScreenReport, top: usize) -> Table {
+    let found = &screen.slow_links;
+    let shown = if top == 0 { found.len() } else { top.min(found.len()) };
+    let row = |link: &SlowLinkReport| {
+        vec![
+            name(&link.nodes[0]),
+            name(&link.nodes[1]),
+            words(quantity(link.latency_us, Some("us"))),
+            words(quantity(link.gigabytes_per_s, Some("GB/s"))),
+            words(format!("{:.1} times", link.times_worse)),
+        ]
+    };
+    Table {
+        columns: vec![
+            left("Slow link"),
+            left("And"),
+            right("Latency"),
+            right("Bandwidth"),
+            right("Worse by"),
+        ],
+        rows: found[..shown].iter().map(row).collect(),
+        more: more(found.len() - shown, "more link"),
+        ..Table::default()
+    }
 }
 
 /// One row per kernel.
@@ -164,9 +192,10 @@ pub fn kernels(screen: &ScreenReport) -> Table {
             or_dash(kernel.median_s, |seconds| format!("{seconds:.3} s")),
         ]
     };
-    let notes = screen.kernels.iter().flat_map(|kernel| {
-        kernel.notes.iter().map(move |note| format!("{}: {note}", kernel.kernel))
-    });
+    let notes = screen
+        .kernels
+        .iter()
+        .flat_map(|kernel| kernel.notes.iter().map(move |note| format!("{}: {note}", kernel.kernel)));
     Table {
         columns: vec![left("Kernel"), right("Nodes"), right("Median"), right("Worst"), right("Time")],
         rows: screen.kernels.iter().map(row).collect(),

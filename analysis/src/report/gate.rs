@@ -60,20 +60,26 @@ fn of(node: &ScreenedNode) -> (Fitness, String) {
     match node.verdict {
         ScreenVerdict::Wrong => (Fitness::NotFit, format!("{kernel} computed a wrong result")),
         ScreenVerdict::Failed => (Fitness::NotFit, format!("{kernel} failed")),
-        ScreenVerdict::Slow | ScreenVerdict::SlowTail => (Fitness::NotFit, format!("{kernel} is slower than its class")),
+        ScreenVerdict::Slow | ScreenVerdict::SlowTail => {
+            (Fitness::NotFit, format!("{kernel} is slower than its class"))
+        }
         ScreenVerdict::Slowed => (Fitness::NotFit, format!("{kernel} is slower than it was")),
-        ScreenVerdict::Suspect | ScreenVerdict::Unusual => (Fitness::Undecided, format!("{kernel} may be slow")),
+        ScreenVerdict::Suspect | ScreenVerdict::Unusual => {
+            (Fitness::Undecided, format!("{kernel} may be slow"))
+        }
         ScreenVerdict::Fast => (Fitness::Undecided, format!("{kernel} is much faster than its class")),
         ScreenVerdict::Ok => {
             let open = node.kernels.iter().find(|(_, of)| of.verdict.is_none() || of.runs < FEWEST_RUNS);
             match open {
                 None => (Fitness::Fit, String::new()),
-                Some((kernel, of)) if of.verdict.is_none() => {
-                    (Fitness::Undecided, format!("{kernel} cannot be compared: add healthy nodes of its class, or --archive"))
-                }
-                Some((kernel, of)) => {
-                    (Fitness::Undecided, format!("{kernel} has {} of the {FEWEST_RUNS} runs that are needed", of.runs))
-                }
+                Some((kernel, of)) if of.verdict.is_none() => (
+                    Fitness::Undecided,
+                    format!("{kernel} cannot be compared: add healthy nodes of its class, or --archive"),
+                ),
+                Some((kernel, of)) => (
+                    Fitness::Undecided,
+                    format!("{kernel} has {} of the {FEWEST_RUNS} runs that are needed", of.runs),
+                ),
             }
         }
     }

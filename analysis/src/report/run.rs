@@ -7,7 +7,7 @@ use super::metrics::{self, Flag, MetricReport};
 use super::places::{self, PlaceReport};
 use super::regions::{self, RegionReport};
 use super::run_flags;
-use super::screened_run::ScreenedRun;
+use super::screened_run::{self, ScreenedRun};
 use super::warnings::about;
 use crate::warning_codes::Warning;
 use pmmpi::record::{End, Overhead, Run};
@@ -15,7 +15,7 @@ use pmmpi::regions::At;
 use pmmpi::{NodeId, RankId};
 use pmmpi_events::validation::Trust;
 use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// A job of 20,000 ranks may lose all of them, and a damaged file of a few bytes may claim four thousand million.
 pub const MOST_LISTED: usize = 4096;
@@ -175,7 +175,7 @@ impl RunReport {
             nodes: run.host_count(),
             end: run.end().map(|end| end.to_string()),
             screened: ScreenedRun::of(run),
-            hosts: hosts_of_screen(run),
+            hosts: screened_run::hosts(run).into_iter().map(str::to_owned).collect(),
             elapsed: elapsed.map(|e| Elapsed {
                 lower_ns: e.lower_ns,
                 upper_ns: e.upper_ns,
@@ -206,15 +206,6 @@ impl RunReport {
             null_reasons,
         }
     }
-}
-
-/// Each once.
-fn hosts_of_screen(run: &Run) -> Vec<String> {
-    if run.screened.is_none() {
-        return Vec::new();
-    }
-    let hosts: BTreeSet<&str> = run.nodes.iter().map(|node| node.key.hostname.as_str()).collect();
-    hosts.into_iter().map(str::to_owned).collect()
 }
 
 /// No process observed the end of the rank.

@@ -7,9 +7,10 @@ use crate::stats::own_history::OwnVerdict;
 use crate::stats::verdict_rule::Verdict;
 use crate::table::host_list::HostList;
 use crate::table::{Shared, SharedText};
-use crate::verdicts::node_report::{NodeReport, Presence};
 use crate::verdicts::JudgeSettings;
 use crate::verdicts::kernels_of_node::{KernelOfNode, KernelsOfNode, ScreenVerdict};
+use crate::verdicts::node_report::{NodeReport, Presence};
+use pmmpi::network::{Network, Reading, SlowLink};
 use pmmpi::order_statistics::of_ascending;
 use pmmpi::text::shell_line;
 use serde::Serialize;
@@ -30,6 +31,8 @@ pub struct ScreenReport {
     pub kernels: Vec<KernelSummary>,
     /// One per node; the node that is most likely slow comes first.
     pub screened: Vec<ScreenedNode>,
+    /// Links that are slow although both their nodes are fine, the slowest first.
+    pub slow_links: Vec<SlowLinkReport>,
     /// Commands that would drain the nodes that should not run jobs.
     pub suggestions: Vec<Suggestion>,
     /// The answers for repaired nodes; empty if the user did not ask for them.
@@ -90,6 +93,19 @@ pub struct SlowThread {
     pub slowdown: f64,
 }
 
+/// A slow link between two nodes. Several may share a cable or a switch.
+#[derive(Debug, PartialEq, Serialize)]
+pub struct SlowLinkReport {
+    /// Host names.
+    pub nodes: [String; 2],
+    /// Median over the rounds (us).
+    pub latency_us: f64,
+    /// The same, in one direction (GB/s).
+    pub gigabytes_per_s: f64,
+    /// How many times worse the latency or the time per byte is than what the worse of both nodes reaches with others.
+    pub times_worse: f64,
+}
+
 /// A command for the batch system.
 #[derive(Debug, PartialEq, Serialize)]
 pub struct Suggestion {
@@ -131,6 +147,23 @@ fn area(kernel: &str, is_kernel: bool) -> &str {
         "net" => "network",
         other => other,
     }
+}
+
+fn slow_links(runs: &[(&RunReport, &ScreenedRun)]) -> Vec<SlowLinkReport> {
+    let readings = runs.iter().flat_map(|(run, screened)| {
+        let host = |index: u32| run.hosts.get(index as usize).map(String::as_str);
+        screened.readings.iter().filter_map(move |reading| {
+            let Reading { node, partner, latency_ns, gigabytes_per_s } = *reading;
+            Some(Reading { node: host(node)?, partner: host(partner)?, latency_ns, gigabytes_per_s })
+        })
+    });
+    let link = |link: SlowLink<&str>| SlowLinkReport {
+        nodes: link.nodes.map(str::to_owned),
+        latency_us: link.latency_ns / 1e3,
+        gigabytes_per_s: link.gigabytes_per_s,
+        times_worse: link.times_worse,
+    };
+    Network::of(readings).slow_links.into_iter().map(link).collect()
 }
 
 /// The number of kernels of the largest screen among these runs; 0 without a screen.
@@ -201,7 +234,8 @@ impl ScreenReport {
             let mut failed = Vec::new();
             for kernel in kernels.by_name.keys() {
                 if !of_node.contains_key(*kernel) {
-                    let verdict = if wrong.contains(host) { ScreenVerdict::Wrong } else { ScreenVerdict::Failed };
+                    let verdict =
+                        if wrong.contains(host) { ScreenVerdict::Wrong } else { ScreenVerdict::Failed };
                     let without = KernelOfNode { verdict: Some(verdict), ..KernelOfNode::default() };
                     of_node.insert((*kernel).to_owned(), without);
                     failed.push(*kernel);
@@ -212,7 +246,11 @@ impl ScreenReport {
         }
         screened.sort_by(|a, b| {
             let slowdown = |node: &ScreenedNode| node.slowdown.unwrap_or(f64::NEG_INFINITY);
-            b.verdict.severity().cmp(&a.verdict.severity()).then(slowdown(b).total_cmp(&slowdown(a))).then(a.node.cmp(&b.node))
+            b.verdict
+                .severity()
+                .cmp(&a.verdict.severity())
+                .then(slowdown(b).total_cmp(&slowdown(a)))
+                .then(a.node.cmp(&b.node))
         });
         let of_host: HashMap<SharedText, Shared<KernelsOfNode>> =
             screened.iter().map(|node| (node.node.clone(), node.kernels.clone())).collect();
@@ -240,6 +278,7 @@ impl ScreenReport {
             node_minutes: of_screen.iter().map(|(_, screened)| screened.node_seconds).sum::<f64>() / 60.0,
             kernels: kernels.summaries(nodes),
             screened,
+            slow_links: slow_links(&of_screen),
             suggestions,
             gate: Vec::new(),
         })
@@ -276,7 +315,8 @@ impl Suggestion {
             (_, Some(slowdown)) => {
                 let area = node.slow_in.as_deref().unwrap_or("node");
                 let least = node.slower_by_at_least.filter(|least| *least > 0.0);
-                let least = least.map_or(String::new(), |least| format!(" (at least {:.1} %)", least * 100.0));
+                let least =
+                    least.map_or(String::new(), |least| format!(" (at least {:.1} %)", least * 100.0));
                 format!("pmmpi: slow-{area}: +{:.1} %{least} {run_id}", slowdown * 100.0)
             }
         };
@@ -429,7 +469,8 @@ impl<'a> Kernels<'a> {
             }
         }
         let summary = |(kernel, runs): (&&'a str, &Vec<&ScreenedRun>)| {
-            let mut values: Vec<f64> = self.hosts.iter().filter_map(|host| self.value(kernel, host)).collect();
+            let mut values: Vec<f64> =
+                self.hosts.iter().filter_map(|host| self.value(kernel, host)).collect();
             values.sort_by(f64::total_cmp);
             let measure = runs.iter().find_map(|run| run.unit.as_ref());
             let worst = match measure.is_some_and(|measure| measure.larger_is_better) {

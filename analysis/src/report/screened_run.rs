@@ -1,9 +1,10 @@
 //! What a round of `pmmpi screen` measured with one kernel, as far as a report needs it.
 
+use pmmpi::network::{self, Reading};
 use pmmpi::record::{KernelMeasure, RankRecord, Run};
 use pmmpi::{NodeId, RankId};
 use serde::{Serialize, Serializer};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A hardware thread that is worse than the median thread of the run by more than this fraction is kept by name.
 const SLOW_THREAD: f64 = 0.02;
@@ -28,6 +29,10 @@ pub struct ScreenedRun {
     /// worse).
     #[serde(skip)]
     pub slow_threads: Vec<(String, u32, f64)>,
+    /// What each node measured with its partners; nodes are indices into [`super::run::RunReport::hosts`]. Only of the
+    /// kernel net.
+    #[serde(skip)]
+    pub readings: Vec<Reading<u32>>,
     /// What the reader of the values must know, with the number of ranks.
     pub notes: BTreeMap<String, usize>,
     /// The time of each node, preparation included, added up (s).
@@ -42,7 +47,8 @@ impl ScreenedRun {
     /// `None` if the run is no round of `pmmpi screen`.
     pub fn of(run: &Run) -> Option<Self> {
         let screened = run.screened.as_ref()?;
-        let host_of: BTreeMap<RankId, &str> = run.ranks.iter().map(|rank| (rank.rank, host(run, rank.node))).collect();
+        let host_of: BTreeMap<RankId, &str> =
+            run.ranks.iter().map(|rank| (rank.rank, host(run, rank.node))).collect();
         let unit = screened.measures.first().cloned();
         let is_worse = |value: f64, than: f64| match unit.as_ref().is_some_and(|unit| unit.larger_is_better) {
             true => value < than,
@@ -69,10 +75,28 @@ impl ScreenedRun {
             values,
             slow_threads: slow_threads(run, &host_of, is_worse),
             unit,
+            readings: readings(run),
             notes,
             node_seconds: node_seconds(run),
         })
     }
+}
+
+/// The host names of a screen, each once, in order; of other runs none.
+pub fn hosts(run: &Run) -> Vec<&str> {
+    let nodes = run.nodes.iter().filter(|_| run.screened.is_some());
+    nodes.map(|node| node.key.hostname.as_str()).collect::<BTreeSet<&str>>().into_iter().collect()
+}
+
+fn readings(run: &Run) -> Vec<Reading<u32>> {
+    let hosts = hosts(run);
+    let index = |host: &str| hosts.binary_search(&host).ok().map(|at| at as u32);
+    let numbered = |reading: Reading<&str>| {
+        let (node, partner) = (index(reading.node)?, index(reading.partner)?);
+        let Reading { latency_ns, gigabytes_per_s, .. } = reading;
+        Some(Reading { node, partner, latency_ns, gigabytes_per_s })
+    };
+    network::readings(run).filter_map(numbered).collect()
 }
 
 fn host(run: &Run, node: NodeId) -> &str {

@@ -287,7 +287,11 @@ pub fn end() {
     // MPICH 5's MPI_Abort returns, so the program may reach this point before its launcher ends it.
     let end = live.aborted().unwrap_or(finalized);
     let watched = if host.is_empty() { Watched::default() } else { watched(live) };
-    match session.gather(Work { end, child_cpu_ns: None, kernel: None }, Some(&library), OfNode { host, watched }) {
+    match session.gather(
+        Work { end, child_cpu_ns: None, kernel: None },
+        Some(&library),
+        OfNode { host, watched },
+    ) {
         Ok(Some(parts)) => match hand_over(claimed, &parts) {
             Ok(()) => live.set_phase(Phase::Gathered),
             Err(_) => live.note(Fault::Handover),

@@ -169,12 +169,38 @@ struct Direct {
 }
 
 /// The commands that start no program of the user.
-pub const COMMANDS_WITHOUT_PROGRAM: [&str; 12] =
-    ["screen", "screen-kernel", "screen-act", "report", "export", "compare", "show", "diff", "bounds", "doctor", "list", "validate"];
+pub const COMMANDS_WITHOUT_PROGRAM: [&str; 12] = [
+    "screen",
+    "screen-kernel",
+    "screen-act",
+    "report",
+    "export",
+    "compare",
+    "show",
+    "diff",
+    "bounds",
+    "doctor",
+    "list",
+    "validate",
+];
 
 /// First words that are commands, not programs.
-pub const COMMANDS: [&str; 14] =
-    ["run", "repeat", "screen", "screen-kernel", "screen-act", "report", "export", "compare", "show", "diff", "bounds", "doctor", "list", "validate"];
+pub const COMMANDS: [&str; 14] = [
+    "run",
+    "repeat",
+    "screen",
+    "screen-kernel",
+    "screen-act",
+    "report",
+    "export",
+    "compare",
+    "show",
+    "diff",
+    "bounds",
+    "doctor",
+    "list",
+    "validate",
+];
 
 /// Parses the command line of a measurement. `arguments` begins after the name `pmmpi`.
 pub fn measurement(arguments: &[OsString]) -> Result<MeasurementArgs, clap::Error> {

@@ -14,8 +14,9 @@ use pmmpi_workload::runner_plan::RunnerPlan;
 
 /// Execs the runner of `family`, which reads its plan from shared memory. Returns only if that fails.
 pub fn exec(task: &Task, family: RunnerFamily, plan: RunnerPlan) -> Failure {
-    let shared =
-        || fill(task, plan).map_err(|e| Failure::own(format_args!("cannot pass the plan to pmmpi-runner: {e}")));
+    let shared = || {
+        fill(task, plan).map_err(|e| Failure::own(format_args!("cannot pass the plan to pmmpi-runner: {e}")))
+    };
     let ready = tool_files::runner(family).and_then(|runner| Ok((runner, shared()?)));
     ready.map_or_else(|failure| failure, |(runner, shared)| tool_files::exec_runner(&runner, &shared.path()))
 }

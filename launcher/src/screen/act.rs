@@ -28,11 +28,15 @@ const SCHEMA: u32 = 1;
 /// Reads the findings and acts on them. The first use of a log is a dry run.
 pub fn run(typed: &ActArgs) -> Result<End, Failure> {
     let file = typed.findings.display();
-    let text = std::fs::read_to_string(&typed.findings).map_err(|e| Failure::own(format_args!("{file}: {e}")))?;
-    let read: Findings = serde_json::from_str(&text).map_err(|e| Failure::own(format_args!("{file}: {e}")))?;
+    let text =
+        std::fs::read_to_string(&typed.findings).map_err(|e| Failure::own(format_args!("{file}: {e}")))?;
+    let read: Findings =
+        serde_json::from_str(&text).map_err(|e| Failure::own(format_args!("{file}: {e}")))?;
     if read.schema_version != SCHEMA {
         let version = read.schema_version;
-        return Err(Failure::own(format_args!("{file} has schema {version}, but this pmmpi reads schema {SCHEMA}")));
+        return Err(Failure::own(format_args!(
+            "{file} has schema {version}, but this pmmpi reads schema {SCHEMA}"
+        )));
     }
     let log = typed.log.clone().unwrap_or_else(|| typed.findings.with_file_name("node-actions.jsonl"));
     let is_first = !log.exists();
@@ -41,8 +45,13 @@ pub fn run(typed: &ActArgs) -> Result<End, Failure> {
         ApplyArg::Comment => Action::Comment,
         ApplyArg::Feature => Action::feature(),
     };
-    let settings =
-        Settings { action, max_nodes: typed.max_nodes, fleet: read.fleet, apply: !is_first, log: log.clone() };
+    let settings = Settings {
+        action,
+        max_nodes: typed.max_nodes,
+        fleet: read.fleet,
+        apply: !is_first,
+        log: log.clone(),
+    };
     let slurm = Scontrol::find().map_err(Failure::own)?;
     let report = run_actions(&read.findings, &read.passed, &settings, &slurm).map_err(Failure::own)?;
     for line in report.to_string().lines() {

@@ -6,8 +6,8 @@ use pmmpi::node::{Cores, CpuSet, Hardware};
 use pmmpi::order_statistics::of_ascending;
 use pmmpi::record::{End, KernelMeasure, KernelReport, KernelResult};
 use pmmpi_screen_kernels::{
-    Blas, Dgemm, DgemmSettings, Disk, DiskSettings, Error, Fma, FmaSettings, Kernel, Latency, LatencySettings,
-    Measure, Repetition, Spin, SpinSettings, Stores, Team, Triad, TriadSettings,
+    Blas, Dgemm, DgemmSettings, Disk, DiskSettings, Error, Fma, FmaSettings, Kernel, Latency,
+    LatencySettings, Measure, Repetition, Spin, SpinSettings, Stores, Team, Triad, TriadSettings,
 };
 use pmmpi_workload::Failure;
 use pmmpi_workload::kernel_process::{KERNEL_SOCKET, MeasuringProcess};
@@ -72,7 +72,8 @@ pub fn run(typed: &KernelArgs) -> Result<End, Failure> {
     // SAFETY: no memory is involved.
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
     let mut measuring = MeasuringProcess::new(socket.into());
-    let gone = |e: std::io::Error| Failure::own(format_args!("the process that measures the kernel is gone: {e}"));
+    let gone =
+        |e: std::io::Error| Failure::own(format_args!("the process that measures the kernel is gone: {e}"));
     let mut report = KernelReport::default();
     match measure(typed, &mut measuring, &mut report) {
         Ok(()) => {}
@@ -103,7 +104,11 @@ impl From<Error> for Stopped {
     }
 }
 
-fn measure(typed: &KernelArgs, measuring: &mut MeasuringProcess, report: &mut KernelReport) -> Result<(), Stopped> {
+fn measure(
+    typed: &KernelArgs,
+    measuring: &mut MeasuringProcess,
+    report: &mut KernelReport,
+) -> Result<(), Stopped> {
     let root = Path::new("/");
     let allowed = allowed();
     let mut cores = Cores::read(root, &allowed).threads(0);
@@ -198,7 +203,8 @@ fn kernel(typed: &KernelArgs, root: &Path, cores: &[u32]) -> Result<Box<dyn Kern
     let memory = || -> Result<Option<u64>, Error> {
         let Some(size) = typed.memory.as_deref().and_then(Size::parse) else { return Ok(None) };
         let total = Hardware::read(root).memory_bytes;
-        let total = total.ok_or_else(|| setting("pmmpi cannot read the size of the memory in /proc/meminfo"))?;
+        let total =
+            total.ok_or_else(|| setting("pmmpi cannot read the size of the memory in /proc/meminfo"))?;
         Ok(Some(size.bytes(total)))
     };
     let caches = || {
@@ -234,7 +240,10 @@ fn kernel(typed: &KernelArgs, root: &Path, cores: &[u32]) -> Result<Box<dyn Kern
         "spin" => Box::new(Spin::new(SpinSettings::default())?),
         "fma" => Box::new(Fma::new(FmaSettings::default())?),
         "disk" => {
-            let folder = typed.disk.as_deref().ok_or_else(|| setting("the kernel disk needs a folder (--disk DIR)"))?;
+            let folder = typed
+                .disk
+                .as_deref()
+                .ok_or_else(|| setting("the kernel disk needs a folder (--disk DIR)"))?;
             Box::new(Disk::new(DiskSettings::in_folder(folder))?)
         }
         other => return Err(setting(&format!("there is no kernel {other}"))),
@@ -258,7 +267,8 @@ mod tests {
         assert_eq!(Size::parse("2G"), Some(Size::Bytes(2 << 30)));
         assert_eq!(Size::parse("512MiB"), Some(Size::Bytes(512 << 20)));
         assert_eq!(Size::parse("100"), Some(Size::Bytes(100)));
-        for text in ["", "%", "G", "0", "0%", "101%", "-1", "1.5G", "2X", "99999999999999999999", "20000000T"] {
+        for text in ["", "%", "G", "0", "0%", "101%", "-1", "1.5G", "2X", "99999999999999999999", "20000000T"]
+        {
             assert_eq!(Size::parse(text), None, "{text}");
         }
         // Two nodes whose firmware takes different amounts of the same memory do the same work.

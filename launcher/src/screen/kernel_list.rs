@@ -93,7 +93,8 @@ mod tests {
 
     #[test]
     fn each_kernel_runs_once_and_gets_its_own_options() {
-        let names = |words: &[&str]| typed(words).unwrap().into_iter().map(|(name, _)| name).collect::<Vec<_>>();
+        let names =
+            |words: &[&str]| typed(words).unwrap().into_iter().map(|(name, _)| name).collect::<Vec<_>>();
         assert_eq!(names(&[]), DEFAULT);
         assert_eq!(names(&["--kernels", "fma,triad,fma,net"]), ["fma", "triad", "net"]);
         assert_eq!(names(&["--disk", "/tmp"]), ["triad", "dgemm", "latency", "spin", "disk"]);

@@ -63,7 +63,17 @@ impl ScreenSettings {
         let (report, act, archive) = (report(&typed), act(&typed), typed.archive.clone());
         let seed = typed.seed.unwrap_or_else(|| pmmpi::clock::realtime_ns().unsigned_abs());
         let run = Settings::of_screen(typed, rounds, timeout)?;
-        Ok(Self { run, works, more_rounds, soak: soak.unwrap_or_default(), all_cores, seed, report, archive, act })
+        Ok(Self {
+            run,
+            works,
+            more_rounds,
+            soak: soak.unwrap_or_default(),
+            all_cores,
+            seed,
+            report,
+            archive,
+            act,
+        })
     }
 }
 

@@ -164,7 +164,8 @@ mod tests {
     #[test]
     fn a_kernel_that_fails_says_why() {
         let failed = KernelResult { failed: Some("no memory".to_owned()), ..KernelResult::default() };
-        let bytes = wire::encode(&KernelReport { result: failed.clone(), ..KernelReport::default() }).unwrap();
+        let bytes =
+            wire::encode(&KernelReport { result: failed.clone(), ..KernelReport::default() }).unwrap();
         let octal: String = bytes.iter().map(|byte| format!("\\{byte:03o}")).collect();
         let mut kernel = shell(&format!("printf 'e{octal}' >&3; exit 1"), None);
         assert!(!kernel.is_ready());

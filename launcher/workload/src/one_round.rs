@@ -4,7 +4,6 @@ use crate::health_watch::{HealthWatch, PATIENCE_ALONE, read_again};
 use crate::kernel_process::KernelProcess;
 use crate::net::{Net, NetRound};
 use crate::process::{Ended, Prepared};
-use crate::rounds::RoundsContext;
 use crate::signals;
 use pmmpi::clock;
 use pmmpi::counters::counter_table::CounterTable;
@@ -12,6 +11,7 @@ use pmmpi::counters::perf_event_open::Target;
 use pmmpi::counters::probe::Probe;
 use pmmpi::counters::selection::Selection;
 use pmmpi::node::NodeKey;
+use pmmpi::record::run_file::Slot;
 use pmmpi::record::{End, KernelReport};
 use pmmpi::session::live_record::LiveRecord;
 use pmmpi::session::live_regions::RegionTable;
@@ -20,6 +20,18 @@ use pmmpi::transport::fabric::{FabricError, Pairwise};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+
+/// This rank's data for every round's record, besides the measurement.
+pub struct RoundsContext {
+    /// The text of MPI_Get_library_version; `None` without MPI.
+    pub mpi_library: Option<String>,
+    /// A [`pmmpi::record::HostPart`] in wire form, or nothing.
+    pub host: Vec<u8>,
+    /// When pmmpi started to work for this rank (CLOCK_MONOTONIC, ns).
+    pub began_ns: i64,
+    /// The reserved file of the first measured round, if the launcher reserved one.
+    pub slot: Option<Slot>,
+}
 
 /// The work of a round.
 pub(crate) struct RoundWork<'a> {
@@ -93,7 +105,8 @@ pub(crate) fn measure<F: Pairwise>(
     // A kernel prepares its data before the barrier: only its repetitions are the work.
     let is_kernel = matches!(work.kind, RoundKind::Kernel);
     let mut kernel = is_kernel.then(|| KernelProcess::start(work.program, work.timeout));
-    let is_ready = kernel.as_mut().and_then(|kernel| kernel.as_mut().ok()).is_some_and(KernelProcess::is_ready);
+    let is_ready =
+        kernel.as_mut().and_then(|kernel| kernel.as_mut().ok()).is_some_and(KernelProcess::is_ready);
     // Report a failed barrier only after the round, because the children of the other ranks run in any case.
     let entered = session.start();
     let mut report = None;

@@ -343,9 +343,8 @@ impl Actions {
 
     fn duplicate(&mut self, descriptor: BorrowedFd<'_>, number: RawFd) -> io::Result<()> {
         // SAFETY: the actions are valid.
-        let code = unsafe {
-            libc::posix_spawn_file_actions_adddup2(&mut self.0, descriptor.as_raw_fd(), number)
-        };
+        let code =
+            unsafe { libc::posix_spawn_file_actions_adddup2(&mut self.0, descriptor.as_raw_fd(), number) };
         if code == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(code)) }
     }
 }

@@ -1,5 +1,7 @@
 //! Rounds of a plain program on any fabric. Each round is between barriers, and is saved before the next one starts.
 
+pub use crate::one_round::RoundsContext;
+
 use crate::console::{Console, say};
 use crate::one_round::{self, Round, RoundKind, RoundWork};
 use crate::plan::{OnFailure, RoundsPlan};
@@ -15,18 +17,6 @@ use pmmpi::transport::collectives;
 use pmmpi::transport::fabric::{FabricError, Pairwise};
 use pmmpi::transport::node_meeting::Meeting;
 use std::path::PathBuf;
-
-/// This rank's data for every round's record, besides the measurement.
-pub struct RoundsContext {
-    /// The text of MPI_Get_library_version; `None` without MPI.
-    pub mpi_library: Option<String>,
-    /// A [`pmmpi::record::HostPart`] in wire form, or nothing.
-    pub host: Vec<u8>,
-    /// When pmmpi started to work for this rank (CLOCK_MONOTONIC, ns).
-    pub began_ns: i64,
-    /// The reserved file of the first measured round, if the launcher reserved one.
-    pub slot: Option<Slot>,
-}
 
 /// The byte that rank 0 sends to all ranks after a round.
 const GO_ON: u8 = 0;

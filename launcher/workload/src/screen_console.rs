@@ -70,7 +70,11 @@ impl ScreenConsole {
         }
         for (kernel, nodes) in kernels {
             let run = if nodes.len() == 1 { "runs" } else { "run" };
-            progress.say(format_args!("{kernel}: {} {run} more rounds: {}", count(nodes.len(), "node"), names(nodes)));
+            progress.say(format_args!(
+                "{kernel}: {} {run} more rounds: {}",
+                count(nodes.len(), "node"),
+                names(nodes)
+            ));
         }
     }
 
@@ -122,7 +126,9 @@ fn troubles(work: &ScreenWork, run: &Run) -> Vec<String> {
         let why = result.and_then(|result| result.wrong.clone().or_else(|| result.failed.clone()));
         let why = why.or_else(|| match rank.end {
             end if !end.is_success() => Some(how(end)),
-            _ if work.kind == WorkKind::Kernel && result.is_none() => Some("the kernel gave no result".to_owned()),
+            _ if work.kind == WorkKind::Kernel && result.is_none() => {
+                Some("the kernel gave no result".to_owned())
+            }
             _ => None,
         })?;
         Some(format!("{}: {}: {why}", host(rank), work.name))

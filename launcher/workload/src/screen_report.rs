@@ -19,7 +19,9 @@ const INCOMPLETE: i32 = 1;
 pub fn finish(plan: &ScreenPlan, done: &Screened) -> Result<End, Failure> {
     if done.files.is_empty() {
         return Err(Failure::own(match done.stopped_by {
-            Some(signal) => format!("stopped by signal {signal} before the end of the first round: there is no result"),
+            Some(signal) => {
+                format!("stopped by signal {signal} before the end of the first round: there is no result")
+            }
             None => "no round has ended: there is no result".to_owned(),
         }));
     }

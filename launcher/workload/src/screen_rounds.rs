@@ -60,7 +60,8 @@ pub fn run<F: Divisible + Pairwise>(
     if plan.works.iter().any(|work| work.kind == WorkKind::Net) {
         // Only rank 0 knows.
         let is_one = net::node_count(&mut fabric).map_err(in_round)? < 2;
-        let told = collectives::spread(&mut fabric, vec![if is_one { STOP } else { GO_ON }]).map_err(in_round)?;
+        let told =
+            collectives::spread(&mut fabric, vec![if is_one { STOP } else { GO_ON }]).map_err(in_round)?;
         if told == [STOP] {
             return if speaks { Err(one_node()) } else { Ok(None) };
         }
@@ -149,7 +150,12 @@ impl ScreenRounds<'_> {
 
     /// One kernel of a round on all ranks of `fabric`, unless rank 0 stops. `number` is that of the measured round, `None`
     /// for a warm-up.
-    fn work<F: Pairwise>(&mut self, fabric: &mut F, number: Option<u32>, work: usize) -> Result<(), FabricError> {
+    fn work<F: Pairwise>(
+        &mut self,
+        fabric: &mut F,
+        number: Option<u32>,
+        work: usize,
+    ) -> Result<(), FabricError> {
         let plan = self.plan;
         let settings = &plan.rounds;
         let stops = self.stops();
@@ -277,7 +283,8 @@ impl ScreenRounds<'_> {
         others.dedup();
         others.retain(|host| !suspects.contains(*host));
         let first = self.hosts.first().map(String::as_str);
-        let mut nodes: BTreeSet<&str> = first.into_iter().chain(suspects.iter().map(String::as_str)).collect();
+        let mut nodes: BTreeSet<&str> =
+            first.into_iter().chain(suspects.iter().map(String::as_str)).collect();
         let unsuspected = usize::from(first.is_some_and(|host| !suspects.contains(host)));
         others.retain(|host| Some(*host) != first);
         let numbers = self.plan.choose((0..others.len() as u32).collect(), LEAST_NODES - unsuspected);

@@ -1,7 +1,7 @@
 //! Shows the result of `pmmpi screen`.
 
 use super::{line, table, warnings};
-use crate::render::screen::{answer, gate, kernels, measured, nodes};
+use crate::render::screen::{answer, gate, kernels, links, measured, nodes};
 use crate::report::Report;
 use crate::report::screen::ScreenReport;
 
@@ -25,6 +25,7 @@ pub fn result(text: &mut String, screen: &ScreenReport, top: usize) {
     gate(screen).iter().for_each(|sentence| line(text, sentence));
     answer(screen).iter().for_each(|sentence| line(text, sentence));
     table(text, &nodes(screen, top));
+    table(text, &links(screen, top));
     table(text, &kernels(screen));
 }
 

@@ -2,9 +2,9 @@
 
 use super::{ClassBy, Key, NO_CLASS};
 use crate::table::run_settings;
-use pmmpi::text::count;
 use pmmpi::node::Hardware;
 use pmmpi::record::{NodeRecord, Run};
+use pmmpi::text::count;
 use std::sync::Arc;
 
 /// What is known about where and how a run was made: one text per key, never empty. An archive has a column for each.

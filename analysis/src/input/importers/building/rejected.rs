@@ -44,7 +44,9 @@ impl Building {
         };
         if let Ok(numbered) = numbered {
             if why == NoTime::Wrong {
-                self.add_wrong([numbered.node, numbered.session], numbered.started_unix_ns, || reason.to_owned());
+                self.add_wrong([numbered.node, numbered.session], numbered.started_unix_ns, || {
+                    reason.to_owned()
+                });
             }
             self.without_time(&numbered, why, reason.to_owned());
         }
