@@ -12,11 +12,12 @@ use pmmpi_events::metrics;
 use pmmpi_events::names::{Asked, Capacity, EventNames, plan};
 use pmmpi_events::summary_line::Summary;
 use pmmpi_events::totals::totals;
+use rig::checked_report::checked_report;
 use rig::counting::{Counted, default_set};
 use rig::sys::Machine;
 use rig::tool::{Folder, pmmpi, run};
 use serde_json::Value;
-use std::path::Path;
+
 use std::process::Command;
 
 const MS: u64 = 1_000_000;
@@ -155,19 +156,6 @@ fn all_kinds_together_are_the_program() {
     }
 }
 
-/// The report as JSON, checked with the schema.
-fn report(folder: &Folder) -> Value {
-    let mut command = Command::new(pmmpi());
-    let output = run(command.args(["report", "--format", "json"]).arg(folder.path())).success();
-    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let schema = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/schema/report.schema.json");
-    let schema: Value = serde_json::from_slice(&std::fs::read(schema).unwrap()).unwrap();
-    let validator = jsonschema::validator_for(&schema).unwrap();
-    let errors: Vec<String> = validator.iter_errors(&json).map(|e| e.to_string()).collect();
-    assert!(errors.is_empty(), "{errors:?}");
-    json
-}
-
 /// Memory controllers are not kinds of cores: each counts its part, and together they count for the socket.
 #[test]
 fn memory_controllers_have_a_sum_for_the_run_and_for_each_socket() {
@@ -184,7 +172,7 @@ fn memory_controllers_have_a_sum_for_the_run_and_for_each_socket() {
     );
     let folder = Folder::new("controllers");
     run_file::write(folder.path(), &run_of(counts)).unwrap();
-    let json = report(&folder);
+    let json = checked_report(folder.path());
     let counters = json["runs"][0]["counters"].as_array().unwrap();
     let of_socket = (0..6).map(|channel| 100.0 + f64::from(channel)).sum::<f64>() * LINE_BYTES;
     let sum = counters.iter().find(|counter| counter["name"] == "uncore_imc/cas_count_read/").unwrap();
@@ -210,7 +198,7 @@ fn the_report_has_each_kind_and_the_sum() {
     let folder = Folder::new("hybrid");
     let run_of_all = run_of(moved(&machine, pmus, "cpu_core/r1c0/", 2));
     run_file::write(folder.path(), &run_of_all).unwrap();
-    let json = report(&folder);
+    let json = checked_report(folder.path());
     let counters = json["runs"][0]["counters"].as_array().unwrap();
     let counter = |name: &str| {
         let all: Vec<&Value> = counters.iter().filter(|counter| counter["name"] == name).collect();

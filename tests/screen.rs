@@ -1,6 +1,7 @@
 //! `pmmpi screen` on hosts of the rig, one of which is slow, hangs, or computes something wrong.
 
 use pmmpi::record::{End, Run};
+use rig::checked_report::checked_report;
 use rig::cluster::{Cluster, machine};
 use rig::cpu_group::CpuGroup;
 use rig::tool::{Folder, Output, pmmpi};
@@ -54,12 +55,6 @@ impl Hosts {
     }
 }
 
-fn report(out: &Folder) -> Value {
-    let mut command = Command::new(pmmpi());
-    let output = rig::tool::run(command.args(["report", "--format", "json"]).arg(out.path())).success();
-    serde_json::from_str(&output.out()).expect("JSON")
-}
-
 fn verdict(report: &Value, node: &str) -> Value {
     let nodes = report["screened"].as_array().expect("screened nodes");
     nodes.iter().find(|of| of["node"] == node).expect("the node").clone()
@@ -102,7 +97,7 @@ fn a_node_with_fewer_cores_is_slow_in_compute() {
         let out = Folder::new("screen");
         let args = ["--kernels", "dgemm,latency", "--memory", "64M", "--cores", "rank", "--suggest"];
         let output = hosts.screen(mpi, "taskset -c 0", &args, &out).success();
-        let report = report(&out);
+        let report = checked_report(out.path());
         assert_slow(&report, &output, &["dgemm"]);
         assert_eq!(verdict(&report, "n2")["slow_in"], "compute");
         let rounds = rounds_of(&out.runs(), "dgemm");
@@ -126,7 +121,7 @@ fn a_node_that_loses_cpu_time_is_slow_in_all_kernels() {
     let args = ["--kernels", "dgemm,fma", "--fail-on", "slow"];
     let output = hosts.screen(Mpi::OpenMpi, "", &args, &out);
     assert_eq!(output.code(), 3, "{}", output.err());
-    assert_slow(&report(&out), &output, &["dgemm", "fma"]);
+    assert_slow(&checked_report(out.path()), &output, &["dgemm", "fma"]);
 }
 
 #[test]
@@ -141,7 +136,7 @@ fn a_node_that_hangs_is_named_and_the_others_go_on() {
     let runs = out.runs();
     assert_eq!(runs.iter().map(ends).collect::<Vec<_>>(), [1, 1], "{}", output.err());
     assert!(output.err().contains("n2: ") && output.err().contains("--timeout"), "{}", output.err());
-    let report = report(&out);
+    let report = checked_report(out.path());
     assert_eq!(verdict(&report, "n2")["verdict"], "FAILED");
     assert!(
         output.out().contains("1 of 5 nodes has no time, because a kernel failed: n2"),
@@ -160,7 +155,7 @@ fn a_kernel_that_cannot_run_says_why() {
     let args = ["screen", "--kernels", "triad,fma", "--memory", "100T", "--rounds", "1", "--out"];
     let output = rig::tool::run(Command::new(pmmpi()).args(args).arg(out.path())).success();
     assert!(output.err().contains("triad: ") && output.err().contains("GB of memory"), "{}", output.err());
-    let report = report(&out);
+    let report = checked_report(out.path());
     let node = &report["screened"][0];
     assert_eq!((&node["verdict"], &node["kernel"]), (&"FAILED".into(), &"triad".into()), "{node:#}");
     assert!(node["kernels"]["fma"]["value"].as_f64().is_some());

@@ -28,7 +28,7 @@ use pmmpi_analysis::render::{
     openmetrics, recorded, text,
 };
 use pmmpi_analysis::report;
-use pmmpi_analysis::report::gate::{Fitness, GateAnswer};
+use pmmpi_analysis::report::gate;
 use pmmpi_analysis::report::screen::ScreenReport;
 use pmmpi_analysis::report::warnings;
 use pmmpi_analysis::stamps_csv;
@@ -39,6 +39,7 @@ use pmmpi_analysis::stats::verdict_rule;
 use pmmpi_analysis::table::node_class::{ClassBy, Key};
 use pmmpi_analysis::table::place_table::Level;
 use pmmpi_analysis::verdicts::JudgeSettings;
+use pmmpi_analysis::verdicts::fitness::{Fitness, GateAnswer};
 use pmmpi_analysis::warning_codes::WarningCode;
 use pmmpi_events::validation::{self, Trust};
 use serde::Serialize;
@@ -216,7 +217,7 @@ fn report(options: &ReportArgs, decoding: Decoding, what: What) -> Result<u8, Fa
     let mut report = report::Report::new(input, &trust, &settings, &places);
     if let (What::Screen(asked), Some(screen)) = (what, report.screen.as_mut()) {
         if let Some(list) = &asked.gate {
-            screen.ask_gate(list);
+            gate::ask(screen, list);
         }
         if asked.suspects {
             let lines = screen.suspects().into_iter().map(|(kernel, node)| format!("{kernel}\t{node}\n"));

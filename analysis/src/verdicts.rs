@@ -3,6 +3,7 @@
 
 mod cause_text;
 mod class_moved;
+pub mod fitness;
 pub mod goes_with_slowness;
 pub(crate) mod health;
 mod history;

@@ -1,6 +1,7 @@
 //! The test rig: simulated hosts with names and clocks of their own on one machine, MPI jobs on them, small programs
 //! to measure, and an independent solver for the expected bounds.
 
+pub mod checked_report;
 pub mod cluster;
 pub mod counting;
 pub mod cpu_group;

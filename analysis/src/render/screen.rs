@@ -3,8 +3,8 @@
 use super::cells::{percent, shortened};
 use super::more;
 use super::tabular::{Cell, Table, left, name, or_dash, right, words};
-use crate::report::gate::{Fitness, GateAnswer};
 use crate::report::screen::{KernelSummary, ScreenReport, ScreenedNode, SlowLinkReport};
+use crate::verdicts::fitness::{Fitness, GateAnswer};
 use crate::verdicts::kernels_of_node::ScreenVerdict;
 use pmmpi::text::count;
 

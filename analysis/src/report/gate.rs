@@ -2,48 +2,14 @@
 
 use super::screen::{ScreenReport, ScreenedNode};
 use crate::table::host_list::HostList;
+use crate::verdicts::fitness::{Fitness, GateAnswer};
 use crate::verdicts::kernels_of_node::ScreenVerdict;
-use serde::Serialize;
 
 /// A node with fewer runs of a kernel is not fit for certain.
 const FEWEST_RUNS: usize = 5;
 
-/// The answer for one node.
-#[derive(Debug, PartialEq, Eq, Serialize)]
-pub struct GateAnswer {
-    /// Host name.
-    pub node: String,
-    /// FIT, NOT-FIT or UNDECIDED.
-    pub answer: Fitness,
-    /// Why it is not fit, or what is missing for an answer; empty if it is fit.
-    pub reason: String,
-}
-
-/// Whether a node is fit to return to service.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "SCREAMING-KEBAB-CASE")]
-pub enum Fitness {
-    /// All kernels are as fast as usual, and their results are right.
-    Fit,
-    /// A kernel is slow, failed, or computed a wrong result.
-    NotFit,
-    /// The measurement shows neither.
-    Undecided,
-}
-
-impl Fitness {
-    /// The name in the report.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Fit => "FIT",
-            Self::NotFit => "NOT-FIT",
-            Self::Undecided => "UNDECIDED",
-        }
-    }
-}
-
-/// The answers for the nodes of `list`, in its order.
-pub fn answers(screen: &ScreenReport, list: &HostList) -> Vec<GateAnswer> {
+/// Adds the answers for the nodes of `list`, in its order.
+pub fn ask(screen: &mut ScreenReport, list: &HostList) {
     let answer = |name: &str| {
         let node = screen.screened.iter().find(|node| &*node.node == name);
         let (answer, reason) = match node {
@@ -52,7 +18,7 @@ pub fn answers(screen: &ScreenReport, list: &HostList) -> Vec<GateAnswer> {
         };
         GateAnswer { node: name.to_owned(), answer, reason }
     };
-    list.names().map(answer).collect()
+    screen.gate = list.names().map(answer).collect();
 }
 
 fn of(node: &ScreenedNode) -> (Fitness, String) {

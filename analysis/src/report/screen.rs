@@ -1,13 +1,12 @@
 //! The result of `pmmpi screen`: one answer per node, from all kernels together.
 
-use super::gate::{self, GateAnswer};
 use super::run::RunReport;
 use super::screened_run::ScreenedRun;
 use crate::stats::own_history::OwnVerdict;
 use crate::stats::verdict_rule::Verdict;
-use crate::table::host_list::HostList;
 use crate::table::{Shared, SharedText};
 use crate::verdicts::JudgeSettings;
+use crate::verdicts::fitness::GateAnswer;
 use crate::verdicts::kernels_of_node::{KernelOfNode, KernelsOfNode, ScreenVerdict};
 use crate::verdicts::node_report::{NodeReport, Presence};
 use pmmpi::network::{Network, Reading, SlowLink};
@@ -282,11 +281,6 @@ impl ScreenReport {
             suggestions,
             gate: Vec::new(),
         })
-    }
-
-    /// Answers for the repaired nodes in `list`.
-    pub fn ask_gate(&mut self, list: &HostList) {
-        self.gate = gate::answers(self, list);
     }
 
     /// Kernels and nodes of which a further round may show more; all kernels of a repaired node.
