@@ -39,7 +39,7 @@ pub extern "C" fn main(_: c_int, _: *const *const c_char) -> c_int {
 fn command() -> Result<End, Failure> {
     match command_line::parse() {
         Command::Run(typed) => run::run(typed),
-        Command::Screen(typed) => screen::run(typed),
+        Command::Screen(typed) => screen::run(*typed),
         Command::ScreenAct(typed) => screen::run_act(&typed),
         Command::ScreenKernel(typed) => screen::run_kernel(&typed),
         Command::Repeat(typed) => repeat::run(&typed.validate()?),

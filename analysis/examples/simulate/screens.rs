@@ -162,8 +162,8 @@ fn screens(fleet: &mut Simulated) -> (Vec<Run>, f64) {
             .map(|_| all.iter().map(|_| recipe.session_sd * fleet.random.normal()).collect())
             .collect();
         for round in 0..ROUNDS[0] {
-            for kernel in 0..recipe.kernels {
-                runs.push(fleet.run([session, kernel], round, &all, &shift[kernel]));
+            for (kernel, shift) in shift.iter().enumerate() {
+                runs.push(fleet.run([session, kernel], round, &all, shift));
             }
         }
         // Of earlier screens, only the rounds of all nodes matter here.

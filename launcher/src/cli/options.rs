@@ -67,17 +67,12 @@ Examples:
     /// Find slow nodes: the same work on all nodes, in rounds
     #[command(
         override_usage = "LAUNCHER pmmpi screen [OPTIONS] [-- PROGRAM ARGS...]",
-        after_help = "Start one rank per node. Without PROGRAM, built-in kernels run on all cores of
-each node. The nodes that look slow run more rounds. Each round is saved.
-
-Exit status: 0, or 3 with --fail-on; 2 wrong usage (docs/screening.md).
-
-Examples:
-  srun -N 100 --ntasks-per-node=1 pmmpi screen
-  mpirun --map-by ppr:1:node pmmpi screen --kernels triad,dgemm --memory 85%
-  srun -N 100 --ntasks-per-node=1 pmmpi screen --rounds 7 -- ./dgemm 4000"
+        after_help = "Start one rank per node. Without PROGRAM, kernels run on all cores of each node.
+Nodes that look slow run more rounds. docs/screening.md has everything else.
+Example: srun -N 100 --ntasks-per-node=1 pmmpi screen --archive DIR --suggest
+         mpirun --map-by ppr:1:node pmmpi screen --rounds 7 -- ./dgemm 4000"
     )]
-    Screen(ScreenArgs),
+    Screen(Box<ScreenArgs>),
     /// Run one kernel of `pmmpi screen`
     #[command(hide = true)]
     ScreenKernel(KernelArgs),
@@ -354,9 +349,9 @@ pub struct ScreenArgs {
     #[arg(long, value_name = "K", default_value_t = 1, hide = true)]
     pub warmup: u32,
     /// Warm up for at least TIME, for faults that need heat
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", hide = true)]
     pub soak: Option<String>,
-    /// Arrays of triad and latency: 85%, 2G (default: by caches)
+    /// Arrays of triad, latency: 85%, 2G
     #[arg(long, value_name = "SIZE")]
     pub memory: Option<String>,
     /// Stores of triad: ordinary or non-temporal
@@ -370,7 +365,7 @@ pub struct ScreenArgs {
     )]
     pub stores: StoresArg,
     /// Add the kernel disk, with a file in DIR
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", hide = true)]
     pub disk: Option<PathBuf>,
     /// Multiply with this library's cblas_dgemm
     #[arg(long, value_name = "FILE", hide = true)]
@@ -406,14 +401,28 @@ pub struct ScreenArgs {
         hide = true
     )]
     pub counters: CountersArg,
-    /// text, json, csv, md, html, openmetrics, exclude, nodefile
-    #[arg(long, value_name = "AS", value_enum, default_value = "text", hide_possible_values = true)]
+    /// text, json, csv, md, html, openmetrics, exclude, ...
+    #[arg(
+        long,
+        value_name = "AS",
+        value_enum,
+        default_value = "text",
+        hide_possible_values = true,
+        hide_default_value = true
+    )]
     pub format: ScreenFormat,
     /// Write the result to FILE
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Exit with 3 if a node is: slow, suspect
-    #[arg(long, value_name = "WHAT", value_enum, default_value = "never", hide_possible_values = true)]
+    #[arg(
+        long,
+        value_name = "WHAT",
+        value_enum,
+        default_value = "never",
+        hide_possible_values = true,
+        hide_default_value = true
+    )]
     pub fail_on: ScreenFailOn,
     /// A slow node is slower by more than PERCENT
     #[arg(long, value_name = "PERCENT", hide = true)]
