@@ -7,7 +7,7 @@ mod plot;
 use super::origin::Origin;
 use super::tables;
 use super::tabular::{Cell, Table};
-use super::{answer, cells, first_warnings, one_line, where_slow};
+use super::{answer, cells, first_warnings, one_line, screen, where_slow};
 use crate::report::Report;
 use crate::stats::verdict_rule::Verdict;
 use crate::verdicts::node_report::NodeReport;
@@ -25,9 +25,10 @@ pub fn report(report: &Report, origin: &Origin, top: usize) -> String {
          <style>\n{STYLE}</style>\n</head>\n<body>\n",
         env!("CARGO_PKG_VERSION")
     );
-    for (number, sentence) in answer::of(report).iter().enumerate() {
+    let sentences = screen::sentences(report).into_iter().chain(answer::of(report));
+    for (number, sentence) in sentences.enumerate() {
         let element = if number == 0 { "h1" } else { "p" };
-        text += &format!("<{element}>{}</{element}>\n", escaped(sentence));
+        text += &format!("<{element}>{}</{element}>\n", escaped(&sentence));
     }
     if let Some(selected) = &report.selected {
         text += &format!("<p>Selected: <code>{}</code></p>\n", escaped(&selected.to_string()));

@@ -3,7 +3,7 @@
 use super::origin::Origin;
 use super::tables;
 use super::tabular::{Cell, Table};
-use super::{answer, first_warnings, one_line};
+use super::{answer, first_warnings, one_line, screen};
 use crate::report::Report;
 use crate::stats::verdict_rule::Verdict;
 use std::collections::BTreeSet;
@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 /// A report with at most `top` rows per table (0: all).
 pub fn report(report: &Report, origin: &Origin, top: usize) -> String {
     let mut text = String::new();
-    for sentence in answer::of(report) {
+    for sentence in screen::sentences(report).into_iter().chain(answer::of(report)) {
         text += &format!("**{}**\n\n", prose(&sentence));
     }
     if let Some(selected) = &report.selected {

@@ -8,6 +8,7 @@
 
 use super::one_line;
 use crate::report::Report;
+use crate::report::screen::{ScreenReport, ScreenedNode};
 use crate::stats::verdict_rule::Verdict;
 use crate::verdicts::node_report::NodeReport;
 use std::collections::{BTreeMap, HashSet};
@@ -20,6 +21,7 @@ pub fn report(report: &Report) -> String {
     about_nodes(&mut text, report);
     about_slow_runs(&mut text, report);
     about_runs(&mut text, report);
+    report.screen.iter().for_each(|screen| about_screen(&mut text, screen));
     let mut codes: BTreeMap<&str, f64> = BTreeMap::new();
     for warning in report.warnings.iter().chain(report.runs.iter().flat_map(|run| &run.warnings)) {
         *codes.entry(warning.code.name()).or_default() += 1.0;
@@ -110,6 +112,48 @@ fn about_nodes(text: &mut String, report: &Report) {
         (labels(&of), drift.change)
     });
     gauge(text, "pmmpi_node_drift_ratio", "How much slower a node became, relative to its class.", drift);
+}
+
+fn about_screen(text: &mut String, screen: &ScreenReport) {
+    let verdict = |node: &ScreenedNode| {
+        let of = [
+            ("node", Some(&*node.node)),
+            ("verdict", Some(node.verdict.name())),
+            ("slow_in", node.slow_in.as_deref()),
+        ];
+        (labels(&of), 1.0)
+    };
+    gauge(
+        text,
+        "pmmpi_screen_verdict",
+        "Always 1; the label verdict has the verdict of the node from all kernels of the latest screen.",
+        screen.screened.iter().map(verdict),
+    );
+    let values = screen.screened.iter().flat_map(|node| {
+        node.kernels.iter().filter_map(|(kernel, of)| {
+            let of_value = [
+                ("node", Some(&*node.node)),
+                ("kernel", Some(kernel.as_str())),
+                ("unit", of.unit.as_deref()),
+            ];
+            Some((labels(&of_value), of.value?))
+        })
+    });
+    gauge(
+        text,
+        "pmmpi_screen_value",
+        "Median value of a kernel on a node, in the unit of the label unit.",
+        values,
+    );
+    let links = [(String::new(), screen.slow_links.len() as f64)];
+    gauge(text, "pmmpi_screen_slow_links", "Number of slow links between nodes that are fine.", links);
+    let minutes = [(String::new(), screen.node_minutes)];
+    gauge(
+        text,
+        "pmmpi_screen_node_minutes",
+        "Time of the screen's measured rounds, all nodes together.",
+        minutes,
+    );
 }
 
 fn about_history(text: &mut String, report: &Report) {

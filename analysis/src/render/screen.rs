@@ -3,6 +3,7 @@
 use super::cells::{percent, shortened};
 use super::more;
 use super::tabular::{Cell, Table, left, name, or_dash, right, words};
+use crate::report::Report;
 use crate::report::screen::{KernelSummary, ScreenReport, ScreenedNode, SlowLinkReport};
 use crate::verdicts::fitness::{Fitness, GateAnswer};
 use crate::verdicts::kernels_of_node::ScreenVerdict;
@@ -28,6 +29,13 @@ pub fn measured(screen: &ScreenReport) -> String {
         screen.runs_per_node,
         screen.node_minutes
     )
+}
+
+/// All sentences of a report; none if it has no screen.
+pub fn sentences(report: &Report) -> Vec<String> {
+    let Some(screen) = &report.screen else { return Vec::new() };
+    let after = [measured(screen)];
+    gate(screen).into_iter().chain(answer(screen)).chain(after).collect()
 }
 
 /// The answer: one sentence per kind of finding.

@@ -2,7 +2,7 @@
 
 use super::cells::{self, class_numbers, classes, interval, percent, probability, seconds};
 use super::tabular::{Cell, Table, left, name, or_dash, right, words};
-use super::{by_place, goes_with_slowness, last_run, more, run_spread, run_table, shown, where_slow};
+use super::{by_place, goes_with_slowness, last_run, more, run_spread, run_table, screen, shown, where_slow};
 use crate::report::Report;
 use crate::stats::own_history::{Course, OwnVerdict};
 use crate::verdicts::node_report::{DriftReport, NodeReport, SlowRunReport};
@@ -22,7 +22,15 @@ pub fn of(report: &Report, top: usize) -> Vec<Table> {
     ];
     let of_last_run =
         [last_run::regions(&report.runs, top), last_run::metrics(&report.runs, &report.series, top)];
-    all.into_iter()
+    let [nodes, rest @ ..] = all;
+    let of_screen = report
+        .screen
+        .iter()
+        .flat_map(|of| [screen::nodes(of, top), screen::links(of, top), screen::kernels(of)]);
+    [nodes]
+        .into_iter()
+        .chain(of_screen)
+        .chain(rest)
         .chain(by_place)
         .chain(of_last_run.into_iter().flatten())
         .filter(|table| !table.rows.is_empty())
