@@ -1,0 +1,27 @@
+#!/bin/bash
+# Compares the nodes that jobs of slurm/screen-array.sbatch measured one after another. It needs no node of its own.
+#
+#   slurm/screen-join.sh SESSION        also as a job: sbatch --dependency=afterany:JOB slurm/screen-join.sh SESSION
+#
+# Variables: PMMPI_SCREEN (folder, pmmpi-screen), PMMPI_FAIL_ON (slow: exit with 3 if a node is slow).
+# It changes no node: `pmmpi screen --apply` acts only on nodes that one job measured together.
+
+set -eu
+folder=${PMMPI_SCREEN:-pmmpi-screen}
+session=${1:?usage: screen-join.sh SESSION}
+results=$folder/results/$session
+
+# Finished nodes only: the name of an unfinished one begins with a dot.
+finished=()
+for node in "$results"/*; do
+    [ ! -d "$node" ] || finished+=("$node")
+done
+[ ${#finished[@]} -gt 0 ] || { echo "no node of session $session has a result in $results" >&2; exit 4; }
+
+pmmpi report --format exclude -o "$results/exclude.txt" "${finished[@]}"
+pmmpi report --format csv -o "$results/nodes.csv" "${finished[@]}"
+pmmpi export -o "$folder/archive-alone" "${finished[@]}"
+failed=0
+pmmpi report ${PMMPI_FAIL_ON:+--fail-on "$PMMPI_FAIL_ON"} "${finished[@]}" || failed=$?
+echo "nodes to avoid: $(cat "$results/exclude.txt")"
+exit "$failed"

@@ -1,0 +1,4 @@
+//! Scripts.
+use rig::slurm::Slurm;
+#[test]
+fn a() { let _ = Slurm::turn(); }
