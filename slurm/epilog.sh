@@ -9,6 +9,8 @@
 # command of Slurm, because slurmctld may wait for the epilog. It measures nothing, because the next job may start.
 # PMMPI_EPILOG_LOG is the file (/var/log/pmmpi-epilog.csv). It and its predecessor .1 have at most 1 MB each.
 
+export PATH=/usr/sbin:/usr/bin:/sbin:/bin
+
 record() {
     local log=${PMMPI_EPILOG_LOG:-/var/log/pmmpi-epilog.csv} sys=${PMMPI_SYS:-/sys/devices/system}
     # The sum of the numbers in files; - if there is no such file.

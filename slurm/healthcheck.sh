@@ -9,24 +9,28 @@
 # measurement starts only if Slurm says that the node is idle. If Slurm does not answer, no measurement starts.
 # At most one measurement runs. It ends at once with `stop`, and otherwise within two seconds after a job starts.
 #
-# Settings, as lines NAME=VALUE in /etc/pmmpi/healthcheck.conf, which only root may change:
+# Settings, as lines NAME=VALUE in /etc/pmmpi/healthcheck.conf, which only root may change. slurmd passes no variables on,
+# so this file also needs PATH, if sinfo is in an unusual folder, and SLURM_CONF, if slurm.conf is:
 #   PMMPI            the program (pmmpi in PATH)
 #   PMMPI_STATE      folder on a disk of the node, only for root (/var/lib/pmmpi/healthcheck)
 #   PMMPI_RESULTS    folder for the runs of all nodes, on a shared file system ($PMMPI_STATE/results). In a folder of its
 #                    own, a node is compared with nothing.
 #   PMMPI_EVERY_H    hours between two measurements (168); 0: none
-#   PMMPI_OPTIONS    more options of pmmpi screen
+#   PMMPI_ROUNDS     rounds of a measurement (7)
+#   PMMPI_OPTIONS    more options of pmmpi screen, without spaces inside an option
 #   PMMPI_ON_SLOW    a program of the site that gets the node and the result if the node is slow. pmmpi itself does nothing.
 
 conf=${PMMPI_CONF:-/etc/pmmpi/healthcheck.conf}
-# slurmd may start this program almost without variables.
-PATH=${PATH:-/usr/sbin:/usr/bin:/sbin:/bin}
+# slurmd starts this program without PATH, and then bash takes a PATH that may end with the current folder.
+export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 if [ -r "$conf" ]; then
     # As root, a file that others can write would be a way to become root.
     case $(stat -Lc '%u %A' "$conf") in
         "0 -"????"-"??"-"?)
+            set -a
             # shellcheck source=/dev/null
-            . "$conf" ;;
+            . "$conf"
+            set +a ;;
         *) echo "pmmpi: $conf must belong to root, and others must not be able to write it"; exit 0 ;;
     esac
 fi
@@ -81,17 +85,18 @@ measure() {
     read -ra more <<< "${PMMPI_OPTIONS:-}"
     # In the folder of unfinished nodes until the last round has ended.
     rm -rf "${results:?}/.unfinished-$host"
-    "$pmmpi" screen --rounds 7 --quiet --label "session=$session" --out "$results/.unfinished-$host" --timeout 5m \
+    "$pmmpi" screen --rounds "${PMMPI_ROUNDS:-7}" --quiet --label "session=$session" --out "$results/.unfinished-$host" --timeout 5m \
         "${more[@]}" > "$state/screen.txt" 2>&1 || return
     mkdir -p "$results/$session"
     mv -T "$results/.unfinished-$host" "$results/$session/$host.$(date +%s)" || return
     # The verdict on this node among all nodes of the session.
-    timeout 60 "$pmmpi" report --format openmetrics -o "$state/report.prom" "$results/$session" 2>> "$state/screen.txt" || return
+    timeout --foreground 60 "$pmmpi" report --format openmetrics -o "$state/report.prom" "$results/$session"/* \
+        2>> "$state/screen.txt" || return
     verdict=$(sed -n "s/^pmmpi_node_verdict{node=\"$host\",.*verdict=\"\([A-Z-]*\)\"} 1.*/\1/p" "$state/report.prom" |
         sort -u | paste -sd,)
     line="${verdict:-not compared with other nodes yet}, measured $(date -u +%Y-%m-%dT%H:%M:%SZ), $results/$session"
     echo "$line" > "$state/result.new" && mv "$state/result.new" "$state/result"
-    case $verdict in *SLOW*) [ -z "${PMMPI_ON_SLOW:-}" ] || timeout 60 "$PMMPI_ON_SLOW" "$node" "$line" ;; esac
+    case $verdict in *SLOW*) [ -z "${PMMPI_ON_SLOW:-}" ] || timeout --foreground 60 "$PMMPI_ON_SLOW" "$node" "$line" ;; esac
 }
 
 umask 077
