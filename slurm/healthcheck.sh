@@ -71,9 +71,9 @@ watch() {
     touch "$state/begun"
     setsid nice -n 19 bash "$0" measure > /dev/null 2>&1 &
     echo $! > "$state/group"
-    # Also without a prolog that calls `stop`: a step daemon of Slurm means that a job has begun.
+    # Also without a prolog that calls `stop`: a step daemon of Slurm on this host means that a job has begun.
     while kill -0 $! 2> /dev/null; do
-        ! pgrep -x slurmstepd > /dev/null || kill -TERM -- "-$!"
+        ! pgrep --ns $$ --nslist uts -x slurmstepd > /dev/null || kill -TERM -- "-$!"
         sleep 1
     done
 }
