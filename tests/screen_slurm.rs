@@ -41,7 +41,8 @@ impl Site {
     fn new() -> Option<Self> {
         let mut slurm = Slurm::turn();
         slurm.spoil();
-        let groups: Option<Vec<CpuGroup>> = (0..NODES).map(|node| CpuGroup::new(&format!("node{node}"))).collect();
+        let groups: Option<Vec<CpuGroup>> =
+            (0..NODES).map(|node| CpuGroup::new(&format!("node{node}"))).collect();
         let site = Self { slurm, folder: Folder::new("screen-slurm"), groups: groups? };
         for (node, group) in site.groups.iter().enumerate() {
             group.limit(HEALTHY);
@@ -69,7 +70,8 @@ impl Site {
     /// A command of Slurm, with the nodes' pmmpi in PATH and the folder `site`.
     fn command(&self, program: &str, args: &[&str]) -> Command {
         let mut command = self.slurm.command(self.folder.path(), program, args);
-        let path = command.get_envs().find(|(name, _)| *name == "PATH").and_then(|(_, path)| path).expect("PATH");
+        let path =
+            command.get_envs().find(|(name, _)| *name == "PATH").and_then(|(_, path)| path).expect("PATH");
         let path = format!("{}:{}", self.file("bin").display(), path.display());
         command.env("PATH", path).env("PMMPI_SCREEN", self.file("site"));
         command
@@ -94,7 +96,8 @@ impl Site {
             let value = shown.split_whitespace().find_map(|word| word.strip_prefix(name).map(str::to_owned));
             value.unwrap_or_else(|| panic!("{name} in {shown}"))
         };
-        let goes_on = || ["PENDING", "CONFIGURING", "RUNNING", "COMPLETING"].contains(&field("JobState=").as_str());
+        let goes_on =
+            || ["PENDING", "CONFIGURING", "RUNNING", "COMPLETING"].contains(&field("JobState=").as_str());
         assert!(tool::is_over_within(WAIT, || !goes_on()), "{}", self.run("squeue", &[]).out());
         Ended { code: field("ExitCode="), output: read(PathBuf::from(field("StdOut="))) }
     }
@@ -118,7 +121,8 @@ impl Site {
     /// Puts these lines into the configuration of the running cluster.
     fn configure(&self, lines: &str) {
         let command = self.command("true", &[]);
-        let conf = command.get_envs().find(|(name, _)| *name == "SLURM_CONF").and_then(|(_, path)| path).unwrap();
+        let conf =
+            command.get_envs().find(|(name, _)| *name == "SLURM_CONF").and_then(|(_, path)| path).unwrap();
         let before = read(conf.into());
         fs::write(conf, format!("{lines}\n{before}")).unwrap();
         self.run("scontrol", &["reconfigure"]).success();
@@ -148,7 +152,10 @@ fn a_slow_node_is_drained_and_returns_when_it_is_repaired() {
     assert_eq!(ended.code, "0:0", "{}", ended.output);
     let said = &ended.output;
     assert!(said.contains("1 of 4 nodes is slower than its class: node2 in compute "), "{said}");
-    assert!(said.contains("node2: would run: scontrol update NodeName=node2 State=DRAIN 'Reason=pmmpi: "), "{said}");
+    assert!(
+        said.contains("node2: would run: scontrol update NodeName=node2 State=DRAIN 'Reason=pmmpi: "),
+        "{said}"
+    );
     assert!(said.contains("nothing was changed, because this is the first use of the log"), "{said}");
     assert_eq!(said.matches("would run").count(), 1, "{said}");
     assert_eq!(site.reason("node2"), "");
@@ -184,7 +191,11 @@ fn a_slow_node_is_drained_and_returns_when_it_is_repaired() {
     // No name service knows the nodes of the rig.
     let mpich = site.program("mpich", "exec mpirun.mpich -localhost 127.0.0.1 \"$@\"");
     let ended = gate(&text(mpich));
-    assert!(ended.output.contains("node2 is NOT fit to return: fma is slower than its class"), "{}", ended.output);
+    assert!(
+        ended.output.contains("node2 is NOT fit to return: fma is slower than its class"),
+        "{}",
+        ended.output
+    );
     assert!(ended.code != "0:0" && ended.output.contains("already marked"), "{}", ended.output);
     site.wait_for_node2("drained");
     site.groups[2].limit(HEALTHY);
@@ -199,7 +210,11 @@ fn a_slow_node_is_drained_and_returns_when_it_is_repaired() {
     assert!(ended.output.contains("node2: done: resume"), "{}", ended.output);
     site.wait_for_node2("idle");
     let refused = gate("mpirun.openmpi");
-    assert!(refused.code == "2:0" && refused.output.contains("node2 is idle, not drained"), "{}", refused.output);
+    assert!(
+        refused.code == "2:0" && refused.output.contains(", not drained: drain it"),
+        "{}",
+        refused.output
+    );
 }
 
 /// Python's client of Prometheus reads both files.
@@ -214,7 +229,8 @@ fn check_metrics(site: &Site) {
     python.args(["-c", parse]).args(["pmmpi.prom", "pmmpi-weekly.prom"].map(|name| metrics.join(name)));
     let said = tool::run(&mut python).success().out();
     let value = |name: &str| {
-        let line = said.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_else(|| panic!("{name}\n{said}"));
+        let line =
+            said.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_else(|| panic!("{name}\n{said}"));
         line.trim().parse::<f64>().unwrap()
     };
     assert!(value("pmmpi_screen_last_success_timestamp_seconds") > 1e9);
@@ -229,18 +245,30 @@ fn check_metrics(site: &Site) {
 fn nodes_are_compared_that_jobs_measured_one_after_another() {
     let Some(site) = Site::new() else { return };
     site.groups[2].limit(SLOW);
-    let variables = [("PMMPI_SESSION", "one"), ("PMMPI_ROUNDS", "5"), ("PMMPI_OPTIONS", "--kernels fma"), ("PMMPI_FAIL_ON", "slow")];
+    let variables = [
+        ("PMMPI_SESSION", "one"),
+        ("PMMPI_ROUNDS", "5"),
+        ("PMMPI_OPTIONS", "--kernels fma"),
+        ("PMMPI_FAIL_ON", "slow"),
+    ];
     let mut submit = site.command(&path_of("screen-array.sbatch"), &["node[0-3]"]);
     let said = tool::run(submit.envs(variables)).success().out();
     let join = said.split_whitespace().last().expect("sbatch says the number").to_owned();
     let ended = site.wait_for_job(&join);
     assert_eq!(ended.code, "3:0", "{}", ended.output);
-    let lines = |node: &str| ended.output.lines().filter(|line| line.starts_with(node)).collect::<Vec<_>>().join("\n");
+    let lines = |node: &str| {
+        ended.output.lines().filter(|line| line.starts_with(node)).collect::<Vec<_>>().join("\n")
+    };
     assert!(lines("node2 ").contains("SLOW-TAIL"), "{}", ended.output);
-    assert!(ended.output.contains("node2 ") && read(site.file("site/results/one/exclude.txt")).contains("node2"));
+    assert!(
+        ended.output.contains("node2 ") && read(site.file("site/results/one/exclude.txt")).contains("node2")
+    );
     assert!(site.file("site/results/one/nodes.csv").exists() && site.file("site/archive-alone").is_dir());
     let again = site.batch(&variables, &["-w", "node1"], "screen-array.sbatch", &[]);
-    assert_eq!((again.code.as_str(), again.output.as_str()), ("0:0", "node1 has been measured in session one\n"));
+    assert_eq!(
+        (again.code.as_str(), again.output.as_str()),
+        ("0:0", "node1 has been measured in session one\n")
+    );
     site.wait_for_node2("idle");
     let none = tool::run(site.command(&path_of("screen-join.sh"), &["other"]).env("PMMPI_FAIL_ON", "slow"));
     assert!(none.code() == 4 && none.err().contains("no node of session other"), "{}", none.err());
@@ -271,11 +299,14 @@ fn an_idle_node_measures_itself_and_stops_for_a_job() {
     let check = text(site.program("healthcheck", &script));
     // As slurmd calls it, on one node.
     let host = text(tool::target().join("release/pmmpi-rig-host"));
-    let on_node1 = |args: &[&str]| site.run(&host, &[&["node1", "1", "--", &check], args].concat()).success().out();
+    let on_node1 =
+        |args: &[&str]| site.run(&host, &[&["node1", "1", "--", &check], args].concat()).success().out();
     let begun = |node: &str| site.file(&format!("state-{node}/begun")).exists();
 
     // Slurm does not answer, or the node has a job: no measurement begins, and the program ends although sinfo does not.
-    for (answer, at) in [("echo $$ > asked; sleep 1000", "asked"), ("echo allocated; echo > asked-2", "asked-2")] {
+    for (answer, at) in
+        [("echo $$ > asked; sleep 1000", "asked"), ("echo allocated; echo > asked-2", "asked-2")]
+    {
         site.program("bin/sinfo", &format!("cd {}; {answer}", text(site.folder.path())));
         assert_eq!(on_node1(&[]), "pmmpi: node1: no result yet\n");
         assert!(tool::is_over_within(WAIT, || site.file(at).exists()));
@@ -290,19 +321,26 @@ fn an_idle_node_measures_itself_and_stops_for_a_job() {
 
     site.configure(&format!("HealthCheckProgram={check}\nHealthCheckInterval=1\nHealthCheckNodeState=IDLE"));
     for node in ["node0", "node1", "node2", "node3"] {
-        assert!(tool::is_over_within(WAIT, || state(node, "result").contains("measured 20")), "{node}: {}", state(node, "screen.txt"));
+        assert!(
+            tool::is_over_within(WAIT, || state(node, "result").contains("measured 20")),
+            "{node}: {}",
+            state(node, "screen.txt")
+        );
     }
     // The last node was compared with the others.
     let results = ["node0", "node1", "node2", "node3"].map(|node| state(node, "result"));
     assert!(results.iter().any(|result| !result.starts_with("not compared")), "{results:?}");
     let said = on_node1(&[]);
     assert!(said.starts_with("pmmpi: node1: ") && said.contains("measured 20"), "{said}");
-    let runs = fs::read_dir(site.file("results")).unwrap().flatten().filter_map(|of| fs::read_dir(of.path()).ok());
+    let runs =
+        fs::read_dir(site.file("results")).unwrap().flatten().filter_map(|of| fs::read_dir(of.path()).ok());
     assert_eq!(runs.flatten().count(), NODES);
 
     // A measurement that lasts until a job begins.
     set("PMMPI_ROUNDS=10000");
-    let remove = |name: &str| (0..NODES).for_each(|node| _ = fs::remove_file(site.file(&format!("state-node{node}/{name}"))));
+    let remove = |name: &str| {
+        (0..NODES).for_each(|node| _ = fs::remove_file(site.file(&format!("state-node{node}/{name}"))))
+    };
     let is_measured = |node: &str| {
         let unfinished = site.file(&format!("results/.unfinished-{node}"));
         fs::read_dir(unfinished).is_ok_and(|mut runs| runs.next().is_some())
@@ -318,7 +356,10 @@ fn an_idle_node_measures_itself_and_stops_for_a_job() {
     // A prolog ends a measurement.
     remove("begun");
     assert!(tool::is_over_within(WAIT, || !is_free(&site, "node1") && !state("node1", "group").is_empty()));
-    assert!(tool::is_over_within(WAIT, || !tool::processes_with(&text(site.file("results/.unfinished-node1"))).is_empty()));
+    assert!(tool::is_over_within(WAIT, || !tool::processes_with(&text(
+        site.file("results/.unfinished-node1")
+    ))
+    .is_empty()));
     on_node1(&["stop"]);
     assert!(is_free(&site, "node1"));
     assert!(tool::processes_with(&text(site.file("results/.unfinished-node1"))).is_empty());
@@ -348,7 +389,8 @@ fn an_epilog_never_fails() {
     fs::write(sys.join("edac/mc/mc0/ce_count"), "40\n").unwrap();
     fs::write(sys.join("edac/mc/mc1/ce_count"), "2\n").unwrap();
     let conf = site.file("epilog-settings");
-    let script = format!(". {}; export PMMPI_EPILOG_LOG PMMPI_SYS; exec {}", text(&conf), path_of("epilog.sh"));
+    let script =
+        format!(". {}; export PMMPI_EPILOG_LOG PMMPI_SYS; exec {}", text(&conf), path_of("epilog.sh"));
     let epilog = text(site.program("epilog", &script));
     let set = |log: &str, sys: &Path| {
         fs::write(&conf, format!("PMMPI_EPILOG_LOG={log}\nPMMPI_SYS={}\n", text(sys))).unwrap();
