@@ -125,7 +125,9 @@ pub fn nodes(screen: &ScreenReport, top: usize) -> Table {
             or_dash(node.slowdown, |by| percent(by, 1)),
             or_dash(node.slower_by_at_least.filter(|by| *by > 0.0), |by| percent(by, 1)),
             or_dash(of_kernel.and_then(|kernel| kernel.value), |value| quantity(value, unit)),
-            or_dash(summary.and_then(|summary| summary.median), |value| quantity(value, unit)),
+            or_dash(summary.and_then(|summary| summary.median), |value| {
+                quantity(value, summary.and_then(|summary| summary.unit.as_deref()))
+            }),
         ]
     };
     Table {

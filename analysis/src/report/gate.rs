@@ -3,10 +3,12 @@
 use super::screen::{ScreenReport, ScreenedNode};
 use crate::table::host_list::HostList;
 use crate::verdicts::fitness::{Fitness, GateAnswer};
-use crate::verdicts::kernels_of_node::ScreenVerdict;
+use crate::verdicts::kernels_of_node::{KernelOfNode, ScreenVerdict};
 
 /// A node with fewer runs of a kernel is not fit for certain.
 const FEWEST_RUNS: usize = 5;
+/// A node that may be slower by more than this fraction is not fit for certain.
+const MOST_UNCERTAIN: f64 = 0.1;
 
 /// Adds the answers for the nodes of `list`, in its order.
 pub fn ask(screen: &mut ScreenReport, list: &HostList) {
@@ -19,6 +21,12 @@ pub fn ask(screen: &mut ScreenReport, list: &HostList) {
         GateAnswer { node: name.to_owned(), answer, reason }
     };
     screen.gate = list.names().map(answer).collect();
+}
+
+/// By how much the node may be slower, if that is too much for an answer: the interval of the slowdown is symmetric.
+fn too_uncertain(kernel: &KernelOfNode) -> Option<f64> {
+    let at_most = 2.0 * kernel.slowdown? - kernel.slower_by_at_least?;
+    (at_most > MOST_UNCERTAIN).then_some(at_most)
 }
 
 fn of(node: &ScreenedNode) -> (Fitness, String) {
@@ -37,7 +45,17 @@ fn of(node: &ScreenedNode) -> (Fitness, String) {
         ScreenVerdict::Ok => {
             let open = node.kernels.iter().find(|(_, of)| of.verdict.is_none() || of.runs < FEWEST_RUNS);
             match open {
-                None => (Fitness::Fit, String::new()),
+                None => match node.kernels.iter().find_map(|(kernel, of)| Some((kernel, too_uncertain(of)?)))
+                {
+                    None => (Fitness::Fit, String::new()),
+                    Some((kernel, by)) => (
+                        Fitness::Undecided,
+                        format!(
+                            "the times of {kernel} vary too much: the node may be {:.0} % slower",
+                            by * 100.0
+                        ),
+                    ),
+                },
                 Some((kernel, of)) if of.verdict.is_none() => (
                     Fitness::Undecided,
                     format!("{kernel} cannot be compared: add healthy nodes of its class, or --archive"),

@@ -208,6 +208,7 @@ impl ScreenReport {
                 value: kernels.value(kernel, &node.node),
                 unit: kernels.unit(kernel),
                 slowdown: node.among_peers().slowdown,
+                slower_by_at_least: node.among_peers().slower_by_at_least,
                 verdict,
                 runs: node.runs,
             };
@@ -232,7 +233,18 @@ impl ScreenReport {
             let mut of_node = collected.remove(&node).unwrap_or_default();
             let mut failed = Vec::new();
             for kernel in kernels.by_name.keys() {
-                if !of_node.contains_key(*kernel) {
+                if of_node.contains_key(*kernel) {
+                    continue;
+                }
+                // The node has a time, but nothing to compare with in this screen.
+                if kernels.has_time(kernel, host) {
+                    let alone = KernelOfNode {
+                        value: kernels.value(kernel, host),
+                        unit: kernels.unit(kernel),
+                        ..KernelOfNode::default()
+                    };
+                    of_node.insert((*kernel).to_owned(), alone);
+                } else {
                     let verdict =
                         if wrong.contains(host) { ScreenVerdict::Wrong } else { ScreenVerdict::Failed };
                     let without = KernelOfNode { verdict: Some(verdict), ..KernelOfNode::default() };
@@ -334,17 +346,19 @@ struct Kernels<'a> {
     hosts: BTreeSet<&'a str>,
     /// The id of the last run.
     last_run_id: String,
+    runs: &'a [(&'a RunReport, &'a ScreenedRun)],
     /// The values of each kernel and host, over the rounds.
     values: HashMap<(&'a str, &'a str), Vec<f64>>,
 }
 
 impl<'a> Kernels<'a> {
-    fn of(runs: &[(&'a RunReport, &'a ScreenedRun)]) -> Self {
+    fn of(runs: &'a [(&'a RunReport, &'a ScreenedRun)]) -> Self {
         let mut kernels = Self {
             by_name: BTreeMap::new(),
             of_run: HashMap::new(),
             hosts: BTreeSet::new(),
             last_run_id: String::new(),
+            runs,
             values: HashMap::new(),
         };
         for (run, screened) in runs {
@@ -369,6 +383,15 @@ impl<'a> Kernels<'a> {
         let mut values = self.values.get(&(kernel, host))?.clone();
         values.sort_by(f64::total_cmp);
         of_ascending(&values)
+    }
+
+    /// True if some round of the kernel has a time on the host.
+    fn has_time(&self, kernel: &str, host: &str) -> bool {
+        let is_timed = |run: &&(&RunReport, &ScreenedRun)| {
+            let hosts = &run.0.hosts;
+            hosts.binary_search_by(|of| of.as_str().cmp(host)).is_ok() && !run.1.without_time.contains(host)
+        };
+        self.runs.iter().filter(|(_, screened)| screened.kernel == kernel).any(|run| is_timed(&run))
     }
 
     fn unit(&self, kernel: &str) -> Option<String> {

@@ -30,6 +30,10 @@ const LIST_OF_NODES: &str = "_NODELIST";
 
 /// The settings of a run, by name: `env.OMP_NUM_THREADS`, `launcher`, `mpi_library`, `ranks_bound_to`, `pmmpi_version`.
 pub fn of_run(run: &Run) -> BTreeMap<String, String> {
+    // No setting of a job changes the speed of a kernel of pmmpi.
+    if run.screened.as_ref().is_some_and(|screened| screened.kernel.is_some()) {
+        return BTreeMap::new();
+    }
     let header = &run.header;
     let is_of_one_job = |name: &str| OF_ONE_JOB.contains(&name) || name.ends_with(LIST_OF_NODES);
     let variables = header.environment.iter().filter(|(name, _)| !is_of_one_job(name));

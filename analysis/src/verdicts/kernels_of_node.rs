@@ -15,6 +15,8 @@ pub struct KernelOfNode {
     pub unit: Option<String>,
     /// Fraction of the median time of the other nodes of the class.
     pub slowdown: Option<f64>,
+    /// The node is slower by at least this fraction, with a probability of 99 %.
+    pub slower_by_at_least: Option<f64>,
     /// OK, SLOW, SLOW-TAIL, SLOWED, UNUSUAL, SUSPECT, FAST, FAILED or WRONG; `None` if the node was not judged.
     pub verdict: Option<ScreenVerdict>,
     /// Number of runs.

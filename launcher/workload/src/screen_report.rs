@@ -63,7 +63,7 @@ pub(crate) fn with_history(plan: &ScreenPlan, done: &Screened) -> Vec<OsString> 
 
 /// The file with the findings, beside the last run.
 fn findings(done: &Screened) -> PathBuf {
-    done.files.last().map(|file| file.with_extension("findings.json")).unwrap_or_default()
+    done.files.last().map(|file| file.with_extension("findings")).unwrap_or_default()
 }
 
 /// Adds the runs to the archive. False, with a warning, if that fails.

@@ -35,7 +35,7 @@ fn suggestions(text: &mut String, screen: &ScreenReport) {
         line(text, "no node should be drained");
         return;
     }
-    line(text, "pmmpi suggests these commands (it changed nothing):");
+    line(text, "commands that would drain these nodes:");
     for suggestion in &screen.suggestions {
         line(text, &suggestion.command);
     }
