@@ -288,7 +288,7 @@ impl Report {
         let sessions = SessionsNeeded::of(&nodes, settings);
         let wrong = wrong(&results);
         mark_wrong(&mut nodes, &wrong);
-        let screen = ScreenReport::of(&runs, &mut nodes, &wrong);
+        let screen = ScreenReport::of(&runs, &mut nodes);
         // The nodes that are not suspected run few rounds only.
         let min_runs =
             if kernels > 0 { settings.node.min_runs.min(FEWEST_ROUNDS) } else { settings.node.min_runs };

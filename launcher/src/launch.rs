@@ -93,7 +93,7 @@ impl Launch {
             rank: row.rank.and_then(number).map(|rank| rank.saturating_sub(row.first_rank)),
             size: row.size.and_then(number),
             local_rank: row.local_rank.and_then(number),
-            local_size: row.local_size.and_then(number),
+            local_size: row.local_size.and_then(text).and_then(|text| ranks_of_node(&text)),
             row: Some(row),
             job_name: row.job.iter().copied().filter_map(text).collect(),
             marks: row.marks.iter().filter_map(|mark| Some((*mark, variable(mark)?))).collect(),
@@ -176,6 +176,12 @@ impl Launch {
             launched_ranks: self.size,
         }
     }
+}
+
+/// The number of ranks on each node: `4`, or `4(x8)` in Slurm if 8 nodes have 4 ranks each. `None` if nodes have different
+/// numbers.
+fn ranks_of_node(text: &str) -> Option<u32> {
+    text.split('(').next()?.parse().ok().filter(|_| !text.contains(','))
 }
 
 /// File names of programs that start ranks, each with the command that starts ranks if the program has several.

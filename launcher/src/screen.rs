@@ -152,9 +152,9 @@ fn own_file() -> Result<PathBuf, Failure> {
 fn header(settings: &Settings, mut header: RunHeader) -> RunHeader {
     const SESSION: &str = "session";
     if !settings.labels.iter().any(|(key, _)| key == SESSION) {
-        // To the second: 20261126T023100Z
-        let second = header.run_id.split('.').next().unwrap_or_default();
-        header.labels.push((SESSION.to_owned(), format!("{second}Z")));
+        // Two screens may begin in the same second: 20261126T023100.123456789Z
+        let start = header.run_id.split('-').next().unwrap_or_default();
+        header.labels.push((SESSION.to_owned(), start.to_owned()));
     }
     header
 }

@@ -10,6 +10,7 @@ use pmmpi_analysis::report::screen::ScreenReport;
 use pmmpi_analysis::stats::own_history::OwnVerdict;
 use pmmpi_analysis::stats::verdict_rule::Verdict;
 use pmmpi_analysis::verdicts::fitness::Fitness;
+use pmmpi_analysis::verdicts::kernels_of_node::ScreenVerdict;
 use pmmpi_analysis::verdicts::node_report::{NodeReport, Presence};
 use pmmpi_analysis::warning_codes::WarningCode;
 use std::io::{self, Write};
@@ -107,8 +108,12 @@ pub fn unknown(reason: &str) -> u8 {
 
 fn is_found(report: &Report, what: FailOn) -> bool {
     match what {
-        FailOn::Slow => report.nodes.iter().any(|node| is_slow(node, false)),
-        FailOn::Suspect => report.nodes.iter().any(|node| is_slow(node, true)),
+        FailOn::Slow => {
+            report.nodes.iter().any(|node| is_slow(node, false)) || is_screened_out(report, false)
+        }
+        FailOn::Suspect => {
+            report.nodes.iter().any(|node| is_slow(node, true)) || is_screened_out(report, true)
+        }
         FailOn::Moved => is_class_slower(report),
         FailOn::Odd => {
             report.nodes.iter().any(|node| node.presence == Presence::Present && !node.odd.is_empty())
@@ -126,6 +131,14 @@ fn is_found(report: &Report, what: FailOn) -> bool {
         // It has a status of its own.
         FailOn::Unjudged => false,
     }
+}
+
+/// True if a screen found a wrong result; with `also_failed`, also if a kernel failed.
+fn is_screened_out(report: &Report, also_failed: bool) -> bool {
+    let nodes = report.screen.iter().flat_map(|screen| &screen.screened);
+    let mut verdicts = nodes.map(|node| node.verdict);
+    verdicts
+        .any(|verdict| verdict == ScreenVerdict::Wrong || (also_failed && verdict == ScreenVerdict::Failed))
 }
 
 /// Number of nodes that could not be judged.

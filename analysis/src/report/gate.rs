@@ -7,15 +7,25 @@ use crate::verdicts::kernels_of_node::{KernelOfNode, ScreenVerdict};
 
 /// A node with fewer runs of a kernel is not fit for certain.
 const FEWEST_RUNS: usize = 5;
+/// Repaired nodes are not compared with one another only: a batch may share a fault.
+const FEWEST_OTHERS: usize = 2;
 /// A node that may be slower by more than this fraction is not fit for certain.
 const MOST_UNCERTAIN: f64 = 0.1;
 
 /// Adds the answers for the nodes of `list`, in its order.
 pub fn ask(screen: &mut ScreenReport, list: &HostList) {
+    let others = screen.screened.iter().filter(|node| !list.has(&node.node)).count();
     let answer = |name: &str| {
         let node = screen.screened.iter().find(|node| &*node.node == name);
         let (answer, reason) = match node {
             None => (Fitness::Undecided, "it did not take part in the screen".to_owned()),
+            Some(_) if others < FEWEST_OTHERS => (
+                Fitness::Undecided,
+                format!(
+                    "the screen had {others} of the {FEWEST_OTHERS} nodes for comparison that it needs: nodes that were not \
+                     repaired"
+                ),
+            ),
             Some(node) => of(node),
         };
         GateAnswer { node: name.to_owned(), answer, reason }

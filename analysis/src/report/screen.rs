@@ -4,7 +4,7 @@ use super::run::RunReport;
 use super::screened_run::ScreenedRun;
 use crate::stats::own_history::OwnVerdict;
 use crate::stats::verdict_rule::Verdict;
-use crate::table::{Shared, SharedText};
+use crate::table::{NoTime, Shared, SharedText};
 use crate::verdicts::JudgeSettings;
 use crate::verdicts::fitness::GateAnswer;
 use crate::verdicts::kernels_of_node::{KernelOfNode, KernelsOfNode, ScreenVerdict};
@@ -191,7 +191,7 @@ pub fn settings_of(settings: &JudgeSettings, kernels: usize, sessions: usize) ->
 impl ScreenReport {
     /// The latest screen among `runs`, with the verdicts on its nodes; `None` if there is none. Also gives each of `nodes`
     /// its kernels.
-    pub fn of(runs: &[RunReport], nodes: &mut [NodeReport], wrong: &[super::WrongNode]) -> Option<Self> {
+    pub fn of(runs: &[RunReport], nodes: &mut [NodeReport]) -> Option<Self> {
         let latest = runs.iter().rev().find(|run| run.screened.is_some())?;
         let of_screen: Vec<(&RunReport, &ScreenedRun)> = runs
             .iter()
@@ -199,62 +199,14 @@ impl ScreenReport {
             .filter_map(|run| Some((run, run.screened.as_ref()?)))
             .collect();
         let kernels = Kernels::of(&of_screen);
-        let mut collected: BTreeMap<SharedText, KernelsOfNode> = BTreeMap::new();
-        let mut worst: HashMap<SharedText, (ScreenVerdict, f64, usize)> = HashMap::new();
-        for (at, node) in nodes.iter().enumerate() {
-            let Some(kernel) = kernels.of_class(node).filter(|_| node.is_current()) else { continue };
-            let verdict = verdict_of(node);
-            let of_node = KernelOfNode {
-                value: kernels.value(kernel, &node.node),
-                unit: kernels.unit(kernel),
-                slowdown: node.among_peers().slowdown,
-                slower_by_at_least: node.among_peers().slower_by_at_least,
-                verdict,
-                runs: node.runs,
-            };
-            collected.entry(node.node.clone()).or_default().insert(kernel.to_owned(), of_node);
-            if let Some(verdict) = verdict {
-                let slowdown = match verdict {
-                    ScreenVerdict::Slowed => node.history.change,
-                    _ => node.among_peers().slowdown,
-                };
-                let slowdown = slowdown.unwrap_or(f64::NEG_INFINITY);
-                let known = worst.entry(node.node.clone()).or_insert((verdict, slowdown, at));
-                if (verdict.severity(), slowdown) > (known.0.severity(), known.1) {
-                    *known = (verdict, slowdown, at);
-                }
+        let mut reports: HashMap<(&str, &str), &NodeReport> = HashMap::new();
+        for node in nodes.iter().filter(|node| node.is_current()) {
+            if let Some(kernel) = kernels.of_class(node) {
+                reports.insert((&node.node, kernel), node);
             }
         }
-        let wrong: BTreeSet<&str> =
-            wrong.iter().filter(|wrong| wrong.is_latest).map(|wrong| wrong.node.as_str()).collect();
-        let mut screened: Vec<ScreenedNode> = Vec::new();
-        for host in &kernels.hosts {
-            let node: SharedText = (*host).into();
-            let mut of_node = collected.remove(&node).unwrap_or_default();
-            let mut failed = Vec::new();
-            for kernel in kernels.by_name.keys() {
-                if of_node.contains_key(*kernel) {
-                    continue;
-                }
-                // The node has a time, but nothing to compare with in this screen.
-                if kernels.has_time(kernel, host) {
-                    let alone = KernelOfNode {
-                        value: kernels.value(kernel, host),
-                        unit: kernels.unit(kernel),
-                        ..KernelOfNode::default()
-                    };
-                    of_node.insert((*kernel).to_owned(), alone);
-                } else {
-                    let verdict =
-                        if wrong.contains(host) { ScreenVerdict::Wrong } else { ScreenVerdict::Failed };
-                    let without = KernelOfNode { verdict: Some(verdict), ..KernelOfNode::default() };
-                    of_node.insert((*kernel).to_owned(), without);
-                    failed.push(*kernel);
-                }
-            }
-            let found = worst.get(&node).copied();
-            screened.push(kernels.answer(node, found, &failed, wrong.contains(host), of_node, nodes));
-        }
+        let mut screened: Vec<ScreenedNode> =
+            kernels.hosts.iter().map(|host| kernels.answer(host, &reports)).collect();
         screened.sort_by(|a, b| {
             let slowdown = |node: &ScreenedNode| node.slowdown.unwrap_or(f64::NEG_INFINITY);
             b.verdict
@@ -385,15 +337,6 @@ impl<'a> Kernels<'a> {
         of_ascending(&values)
     }
 
-    /// True if some round of the kernel has a time on the host.
-    fn has_time(&self, kernel: &str, host: &str) -> bool {
-        let is_timed = |run: &&(&RunReport, &ScreenedRun)| {
-            let hosts = &run.0.hosts;
-            hosts.binary_search_by(|of| of.as_str().cmp(host)).is_ok() && !run.1.without_time.contains(host)
-        };
-        self.runs.iter().filter(|(_, screened)| screened.kernel == kernel).any(|run| is_timed(&run))
-    }
-
     fn unit(&self, kernel: &str) -> Option<String> {
         let runs = self.by_name.get(kernel)?;
         runs.iter().find_map(|run| run.unit.as_ref()).map(|measure| measure.unit.clone())
@@ -423,17 +366,58 @@ impl<'a> Kernels<'a> {
         slow
     }
 
-    /// `worst` is the worst verdict of the node's times, with the index of its report.
-    fn answer(
-        &self,
-        node: SharedText,
-        worst: Option<(ScreenVerdict, f64, usize)>,
-        without_time: &[&str],
-        is_wrong: bool,
-        kernels: KernelsOfNode,
-        nodes: &[NodeReport],
-    ) -> ScreenedNode {
+    /// One kernel on one host; `None` if the host took no part.
+    fn on_host(&self, kernel: &str, host: &str, report: Option<&NodeReport>) -> Option<KernelOfNode> {
+        let (mut timed, mut failed, mut wrong) = (0, 0, 0);
+        for (run, screened) in self.runs.iter().filter(|(_, screened)| screened.kernel == kernel) {
+            match screened.without_time.get(host) {
+                Some(NoTime::Wrong) => wrong += 1,
+                Some(_) => failed += 1,
+                None => timed += usize::from(run.hosts.binary_search_by(|of| of.as_str().cmp(host)).is_ok()),
+            }
+        }
+        if timed + failed + wrong == 0 {
+            return None;
+        }
+        // The report marks all times of a node with a wrong result; here each kernel has its own verdict.
+        let of_times = report.and_then(verdict_of).filter(|verdict| *verdict != ScreenVerdict::Wrong);
+        let of_failures = match (wrong, failed) {
+            (1.., _) => Some(ScreenVerdict::Wrong),
+            (0, 1..) => Some(ScreenVerdict::Failed),
+            (0, 0) => None,
+        };
+        let peers = report.map(NodeReport::among_peers);
+        Some(KernelOfNode {
+            value: self.value(kernel, host),
+            unit: self.unit(kernel),
+            slowdown: peers.and_then(|peers| peers.slowdown),
+            slower_by_at_least: peers.and_then(|peers| peers.slower_by_at_least),
+            verdict: of_times.into_iter().chain(of_failures).max_by_key(|verdict| verdict.severity()),
+            runs: report.map_or(timed, |report| report.runs),
+            failed_runs: failed + wrong,
+        })
+    }
+
+    /// The answer for a host: that of its worst kernel.
+    fn answer(&self, host: &str, reports: &HashMap<(&str, &str), &NodeReport>) -> ScreenedNode {
+        let report = |kernel: &str| reports.get(&(host, kernel)).copied();
+        let of_kernel =
+            |kernel: &&str| Some(((*kernel).to_owned(), self.on_host(kernel, host, report(kernel))?));
+        let kernels: KernelsOfNode = self.by_name.keys().filter_map(of_kernel).collect();
+        // SLOWED is a change of the node's own time.
+        let slowdown = |kernel: &str, of: &KernelOfNode| match of.verdict {
+            Some(ScreenVerdict::Slowed) => report(kernel).and_then(|report| report.history.change),
+            _ => of.slowdown,
+        };
+        let judged = kernels.iter().filter_map(|(kernel, of)| Some((kernel, of, of.verdict?)));
+        let worst = judged.max_by(|(a, of_a, verdict_a), (b, of_b, verdict_b)| {
+            let by = |kernel: &str, of: &KernelOfNode| slowdown(kernel, of).unwrap_or(f64::NEG_INFINITY);
+            verdict_a.severity().cmp(&verdict_b.severity()).then(by(a, of_a).total_cmp(&by(b, of_b)))
+        });
+        let worst = worst.map(|(kernel, of, verdict)| (kernel.clone(), slowdown(kernel, of), verdict));
+        let any = |is: &dyn Fn(&NodeReport) -> bool| self.by_name.keys().filter_map(|of| report(of)).any(is);
         let mut answer = ScreenedNode {
+            node: host.into(),
             verdict: ScreenVerdict::Ok,
             slow_in: None,
             kernel: None,
@@ -441,40 +425,27 @@ impl<'a> Kernels<'a> {
             slower_by_at_least: None,
             cause: None,
             slow_threads: Vec::new(),
-            suggests_drain: false,
+            suggests_drain: any(&NodeReport::should_be_drained),
             kernels: Shared::new(kernels),
-            node,
         };
-        let of_times = worst.map_or(ScreenVerdict::Ok, |(verdict, ..)| verdict);
-        let without = match (is_wrong, without_time.is_empty()) {
-            (true, _) => Some(ScreenVerdict::Wrong),
-            (false, false) => Some(ScreenVerdict::Failed),
-            (false, true) => None,
-        };
-        if let Some(without) = without.filter(|without| without.severity() > of_times.severity()) {
-            answer.verdict = without;
-            answer.kernel = without_time.first().map(|kernel| (*kernel).to_owned());
-            answer.suggests_drain = is_wrong;
+        let Some((kernel, slowdown, verdict)) = worst.filter(|(.., verdict)| *verdict != ScreenVerdict::Ok)
+        else {
             return answer;
+        };
+        answer.verdict = verdict;
+        answer.suggests_drain |= verdict == ScreenVerdict::Wrong;
+        if !matches!(verdict, ScreenVerdict::Wrong | ScreenVerdict::Failed) {
+            answer.slowdown = slowdown;
+            answer.cause = report(&kernel).and_then(|report| report.why.cause_text.clone());
+            if verdict != ScreenVerdict::Slowed {
+                answer.slower_by_at_least = answer.kernels.get(&kernel).and_then(|of| of.slower_by_at_least);
+            }
         }
-        answer.verdict = of_times;
-        let Some(report) = worst.filter(|_| of_times != ScreenVerdict::Ok).map(|(.., at)| &nodes[at]) else {
-            return answer;
-        };
-        let kernel = self.of_class(report).unwrap_or_default();
-        let peers = report.among_peers();
-        answer.kernel = Some(kernel.to_owned());
-        answer.slow_in = of_times.is_suspicious().then(|| area(kernel, self.is_kernel(kernel)).to_owned());
-        (answer.slowdown, answer.slower_by_at_least) = match of_times {
-            ScreenVerdict::Slowed => (report.history.change, None),
-            _ => (peers.slowdown, peers.slower_by_at_least),
-        };
-        answer.cause.clone_from(&report.why.cause_text);
-        answer.slow_threads =
-            if of_times.is_suspicious() { self.slow_threads(kernel, &answer.node) } else { Vec::new() };
-        answer.suggests_drain = nodes.iter().any(|other| {
-            other.node == answer.node && self.of_class(other).is_some() && other.should_be_drained()
-        });
+        if verdict.is_suspicious() {
+            answer.slow_in = Some(area(&kernel, self.is_kernel(&kernel)).to_owned());
+            answer.slow_threads = self.slow_threads(&kernel, host);
+        }
+        answer.kernel = Some(kernel);
         answer
     }
 

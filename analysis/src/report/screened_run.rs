@@ -1,6 +1,7 @@
 //! What a round of `pmmpi screen` measured with one kernel, as far as a report needs it.
 
 use crate::input::node_rows;
+use crate::table::NoTime;
 use pmmpi::network::{self, Reading};
 use pmmpi::record::{KernelMeasure, RankRecord, Run};
 use pmmpi::{NodeId, RankId};
@@ -26,9 +27,9 @@ pub struct ScreenedRun {
     /// The value of each host.
     #[serde(skip)]
     pub values: BTreeMap<String, f64>,
-    /// Hosts whose kernel failed, or computed a wrong result.
+    /// Hosts whose kernel failed ([`NoTime::Failed`]) or computed a wrong result ([`NoTime::Wrong`]).
     #[serde(skip)]
-    pub without_time: BTreeSet<String>,
+    pub without_time: BTreeMap<String, NoTime>,
     /// Hardware threads that are worse than the median thread of the run: host, number in the kernel, fraction (0.1: 10 %
     /// worse).
     #[serde(skip)]
@@ -79,7 +80,10 @@ impl ScreenedRun {
             values,
             slow_threads: slow_threads(run, &host_of, is_worse),
             unit,
-            without_time: node_rows::without_time_in_screen(run).into_keys().collect(),
+            without_time: node_rows::without_time_in_screen(run)
+                .into_iter()
+                .map(|(host, (why, _))| (host, why))
+                .collect(),
             readings: readings(run),
             notes,
             node_seconds: node_seconds(run),

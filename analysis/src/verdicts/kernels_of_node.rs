@@ -19,8 +19,10 @@ pub struct KernelOfNode {
     pub slower_by_at_least: Option<f64>,
     /// OK, SLOW, SLOW-TAIL, SLOWED, UNUSUAL, SUSPECT, FAST, FAILED or WRONG; `None` if the node was not judged.
     pub verdict: Option<ScreenVerdict>,
-    /// Number of runs.
+    /// Number of runs with a time.
     pub runs: usize,
+    /// Number of runs of the screen in which the kernel failed or computed a wrong result.
+    pub failed_runs: usize,
 }
 
 /// A verdict on a node from all its kernels, or from one.

@@ -25,6 +25,8 @@ pub struct KernelProcess {
     /// To wait for its end.
     pub running: Running,
     socket: UnixStream,
+    /// Limit of the preparation, and again of what follows.
+    timeout: Option<Duration>,
     deadline: Option<Instant>,
     /// The last word of the kernel.
     heard: u8,
@@ -35,8 +37,7 @@ impl KernelProcess {
     pub fn start(program: &Prepared, timeout: Option<Duration>) -> io::Result<Self> {
         let (socket, of_kernel) = UnixStream::pair()?;
         let running = program.start_with(of_kernel.as_fd(), KERNEL_SOCKET)?;
-        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-        Ok(Self { running, socket, deadline, heard: 0 })
+        Ok(Self { running, socket, timeout, deadline: from_now(timeout), heard: 0 })
     }
 
     /// Waits until the kernel is ready. False if it ended or took too long.
@@ -46,6 +47,8 @@ impl KernelProcess {
 
     /// Starts the timed repetitions.
     pub fn go(&mut self) {
+        // The ranks may have waited long for one that prepares slowly.
+        self.deadline = from_now(self.timeout);
         // If the kernel ended, the next answer is missing.
         let _ = self.socket.write_all(&[GO]);
     }
@@ -102,6 +105,10 @@ impl KernelProcess {
             }
         }
     }
+}
+
+fn from_now(timeout: Option<Duration>) -> Option<Instant> {
+    timeout.and_then(|timeout| Instant::now().checked_add(timeout))
 }
 
 /// The measuring process, as the kernel's process sees it.

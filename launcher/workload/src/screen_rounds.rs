@@ -140,12 +140,14 @@ impl ScreenRounds<'_> {
         Ok(())
     }
 
+    fn is_interrupted(&mut self) -> bool {
+        self.done.stopped_by = self.done.stopped_by.or_else(signals::asked_to_end);
+        self.done.stopped_by.is_some()
+    }
+
     /// True if rank 0 starts nothing more.
     fn stops(&mut self) -> bool {
-        if self.done.stopped_by.is_none() {
-            self.done.stopped_by = signals::asked_to_end();
-        }
-        self.lost.is_some() || self.done.stopped_by.is_some()
+        self.is_interrupted() || self.lost.is_some()
     }
 
     /// One kernel of a round on all ranks of `fabric`, unless rank 0 stops. `number` is that of the measured round, `None`
@@ -191,7 +193,9 @@ impl ScreenRounds<'_> {
         };
         let round = one_round::measure(fabric, &round_work, &self.place, beginning)?;
         self.first_channel = self.first_channel.wrapping_add(round.channels);
+        // The signal may have ended the kernels of this round, too.
         if let Some(parts) = &round.parts
+            && !(fabric.rank() == 0 && self.is_interrupted())
             && let Err(failure) = self.settle(number, what, &round, parts)
         {
             self.lost = Some(failure);
