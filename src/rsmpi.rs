@@ -314,7 +314,7 @@ impl Pairwise for World {
         // SAFETY: all receives are complete when this function returns, so MPI writes into `theirs` only before.
         let theirs: &'static mut [u8] = unsafe { &mut *std::ptr::from_mut(theirs) };
         // SAFETY: if a send is not complete when this function returns, `own` is never freed (below). As long as another
-        // owner of `own` exists, nobody can change its content.
+        // owner of `own` exists, its content cannot change.
         let sent: &'static [u8] = unsafe { &*std::ptr::from_ref(own.as_slice()) };
         let receive = |message| partner.immediate_receive_into_with_tag(StaticScope, message, tag);
         let receives: Vec<Pending> = theirs.chunks_mut(length).map(receive).collect();

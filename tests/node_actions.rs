@@ -252,7 +252,7 @@ fn the_features_of_others_stay() {
 }
 
 /// Starts to drain node0 with this scontrol, kills pmmpi when the file `at` has the number of scontrol's process, and
-/// checks that nobody else can act until scontrol has ended, too.
+/// checks that no other pmmpi can act until scontrol has ended, too.
 fn killed_at(site: &Site, script: &str) {
     let path = site.with_scontrol(script);
     let started = tool::start(site.command(&slow(&["node0"]), &[], &DRAIN).env("PATH", path));

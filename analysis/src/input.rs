@@ -90,6 +90,8 @@ struct ReadRun<T> {
     rows: BTreeMap<String, NodeRow>,
     /// Why the other nodes have no row.
     why_none: (NoTime, String),
+    /// True for a round of `pmmpi screen`.
+    is_screen: bool,
     /// The same for single nodes of a screen.
     without_time: BTreeMap<String, (NoTime, String)>,
 }
@@ -355,6 +357,9 @@ impl<'a, T: Send, K: Fn(&Run) -> T + Sync> Reader<'a, T, K> {
                 lack: &missed,
             });
             let Some(at) = added else { continue };
+            if read.is_screen {
+                self.building.in_screen(at);
+            }
             let bounds = BOUNDS.into_iter().zip(read.bounds_s.into_iter().flatten());
             let health = row.health.iter().map(|(name, added)| (name.as_str(), *added as f64));
             for (name, value) in read.counted[row.record].values().chain(bounds).chain(health) {
@@ -417,6 +422,7 @@ impl<T> ReadRun<T> {
             counted: node_counters::of_nodes(run, &trust.of_run(run)),
             rows: node_rows::of(run, class_by),
             why_none: node_rows::why_none(run),
+            is_screen: run.screened.is_some(),
             without_time: node_rows::without_time_in_screen(run),
             started_unix_ns: run.header.started_unix_ns,
             run: OwnRun { run_id: run.header.run_id.clone(), kept: keep(run) },

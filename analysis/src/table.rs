@@ -28,7 +28,7 @@ pub use shared::{Shared, SharedNames, SharedText};
 pub use without_time::{NoTime, WithoutTime};
 
 use node_class::{Key, Parts};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// Value of an unknown instant (ns since 1970).
 pub const UNDATED: i64 = i64::MAX;
@@ -121,6 +121,8 @@ pub struct RunTable {
     /// The missing counter that an explanation needs most, with the reason: `NAME: REASON`. Empty if no row has a
     /// reason.
     pub lack: Vec<u32>,
+    /// Numbers of runs in which each node worked for itself: rounds of `pmmpi screen`. Only of run files.
+    pub screens: HashSet<u32>,
     /// Wrong results, by node and session: results whose own check failed.
     pub wrong: BTreeMap<(u32, u32), WrongResults>,
     /// Node and session of rejected rows. The node may have no other row.

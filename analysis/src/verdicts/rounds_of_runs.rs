@@ -62,8 +62,16 @@ pub(super) fn effects(
         let Some(Rounds { of_run, count, have_starts }) = rounds(table, nodes, rows) else {
             return RoundEffects::default();
         };
-        let effects =
-            rounds::effects(class, medians, &of_run, count, sigma, &rounds::RoundSettings::default());
+        let mut settings = rounds::RoundSettings::default();
+        if are_of_a_screen(table, rows) {
+            // The further rounds have suspects, which were slower than usual in the first rounds, also by chance. So these
+            // rounds would seem to be fast ones.
+            settings.min_nodes = settings.min_nodes.max(nodes.len().div_ceil(2));
+            // All nodes are in step, so a correction changes no comparison of nodes. Without it, an effect that the few nodes
+            // of a small class do not prove makes successive runs look alike.
+            settings.alpha = 1.0;
+        }
+        let effects = rounds::effects(class, medians, &of_run, count, sigma, &settings);
         if effects.is_empty() {
             return RoundEffects::default();
         }
@@ -115,6 +123,9 @@ const FEW: usize = 5;
 /// round.
 fn rounds(table: &RunTable, nodes: &[&[u32]], rows: &[u32]) -> Option<Rounds> {
     let (of_run, count) = numbered(rows.iter().map(|row| table.run.at(*row as usize)));
+    if are_of_a_screen(table, rows) {
+        return Some(Rounds { of_run, count, have_starts: true });
+    }
     if are_jobs(table, rows, &of_run, count) {
         return None;
     }
@@ -124,6 +135,11 @@ fn rounds(table: &RunTable, nodes: &[&[u32]], rows: &[u32]) -> Option<Rounds> {
     }
     let seconds: Vec<f64> = rows.iter().map(|row| table.elapsed_s[*row as usize]).collect();
     Some(by_start(nodes, &starts, &seconds))
+}
+
+/// True if all runs are rounds of screens, in which each node works for itself.
+pub(super) fn are_of_a_screen(table: &RunTable, rows: &[u32]) -> bool {
+    !table.screens.is_empty() && rows.iter().all(|row| table.screens.contains(&table.run.at(*row as usize)))
 }
 
 /// True if runs are jobs on several nodes: see [`are_jobs`].
@@ -148,7 +164,10 @@ fn are_jobs(table: &RunTable, rows: &[u32], of_run: &[u32], count: usize) -> boo
         (shared, equal) = (shared + 1, equal + usize::from(low == high));
     }
     2 * equal > shared
-        || rows.iter().zip(of_run).any(|(row, round)| table.is_own(*row as usize) && is_shared(round))
+        || rows.iter().zip(of_run).any(|(row, round)| {
+            let row = *row as usize;
+            table.is_own(row) && is_shared(round) && !table.screens.contains(&table.run.at(row))
+        })
 }
 
 /// True if all starts are known, and the runs of a node have different ones.

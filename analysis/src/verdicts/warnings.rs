@@ -5,6 +5,7 @@ use super::history::{self, History};
 use super::judged_session::{JudgedSession, Sessions, WORTH_A_WARNING};
 use super::measured_when::{Found, TimeOrder};
 use super::node_report::FlakyReport;
+use super::rounds_of_runs;
 use super::suspects::{FewAnchors, MIN_ANCHORS};
 use crate::stats::median;
 use crate::stats::time_order::{Dependence, RankRatio};
@@ -100,7 +101,9 @@ pub(super) fn about_class(
     let effects = session.round_effects.effects.iter().copied();
     let (low, high) =
         effects.fold((0.0f64, 0.0f64), |(low, high), effect| (low.min(effect), high.max(effect)));
-    if high > low {
+    let is_screen = session.nodes.first().is_some_and(|rows| rounds_of_runs::are_of_a_screen(table, rows));
+    // A screen corrects each round anyway.
+    if high > low && !is_screen {
         let message = format!(
             "the rounds of the session differ by {}: the report corrects the times of each round",
             percent((high - low).exp_m1())

@@ -76,7 +76,7 @@ fn killed(child: &mut Child, end: End) -> End {
 
 /// An empty file in memory.
 fn memory(name: &CStr) -> io::Result<File> {
-    // SAFETY: the name ends with 0; a descriptor that the call returns belongs to nobody else.
+    // SAFETY: the name ends with 0; a descriptor that the call returns has no other owner.
     unsafe {
         match libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC) {
             descriptor if descriptor >= 0 => Ok(File::from_raw_fd(descriptor)),

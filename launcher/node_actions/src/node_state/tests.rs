@@ -100,7 +100,7 @@ fn a_comment_is_no_reason() {
     assert_eq!((node.reason, node.comment.as_str()), (None, "x Reason=pmmpi: slow State=DOWN"));
     let node = one(&record("a", "IDLE", &["   Comment=x", "second line", ""])).unwrap();
     assert_eq!(node.comment, "x\nsecond line\n");
-    // Nobody can tell what these are.
+    // pmmpi cannot know the meaning of these.
     for lines in [
         &["   Comment=x", "   Reason=pmmpi: slow"][..],
         &["   Extra=x", "   Reason=pmmpi: slow"],

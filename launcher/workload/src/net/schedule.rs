@@ -63,7 +63,7 @@ fn seats(leaders: u32) -> u32 {
     leaders.next_multiple_of(2)
 }
 
-/// Whom `number` meets on `day`; `leaders` or more: nobody.
+/// The partner of `number` on `day`; if it is `leaders` or more, `number` has none.
 fn opponent(number: u32, day: u32, leaders: u32) -> u32 {
     let days = u64::from(seats(leaders)) - 1;
     let (own, day) = (u64::from(number), u64::from(day));

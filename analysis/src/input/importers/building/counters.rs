@@ -49,6 +49,12 @@ impl Building {
         self.wanted.is_none_or(|wanted| wanted.contains(&counter))
     }
 
+    /// The run of this row is a round of `pmmpi screen`: see [`RunTable::screens`](crate::table::RunTable::screens).
+    pub fn in_screen(&mut self, row: usize) {
+        let run = self.results.table.run.at(row);
+        self.results.table.screens.insert(run);
+    }
+
     /// Sets a value of an added row. If the name cannot be a counter's, the value counts as unread.
     pub fn set_by_name(&mut self, name: &str, row: usize, value: f64) {
         match self.counter(name) {
