@@ -16,8 +16,14 @@ use pmmpi_events::validation::Trust;
 
 const BEGIN_NS: i64 = 1_000_000;
 
-/// A round of the kernel fma; `seconds` has the time of each node, or why there is none.
-fn round(number: u32, seconds: &[Result<f64, KernelResult>]) -> Run {
+#[derive(Clone)]
+enum Outcome {
+    Seconds(f64),
+    NoTime(KernelResult),
+}
+
+/// A round of the kernel fma, with its outcome on each node.
+fn round(number: u32, outcomes: &[Outcome]) -> Run {
     let header = RunHeader {
         series: Some(Series { id: "screen".to_owned(), round: number }),
         ..RunHeader::new(
@@ -27,19 +33,24 @@ fn round(number: u32, seconds: &[Result<f64, KernelResult>]) -> Run {
             i64::from(number) * 60_000_000_000,
         )
     };
-    let mut run = Run::empty(header, seconds.len() as u32);
+    let mut run = Run::empty(header, outcomes.len() as u32);
     let unit = KernelMeasure { name: "fma".to_owned(), unit: "GFLOP/s".to_owned(), larger_is_better: true };
     let mut screened = Screened { kernel: Some("fma".to_owned()), measures: vec![unit], results: Vec::new() };
-    let end_ns = |time: &Result<f64, KernelResult>| BEGIN_NS + (time.as_ref().unwrap_or(&0.1) * 1e9) as i64;
-    let last_ns = seconds.iter().map(end_ns).max().expect("nodes");
-    for (node, time) in (0..).zip(seconds) {
+    let end_ns = |outcome: &Outcome| {
+        let seconds = if let Outcome::Seconds(seconds) = outcome { *seconds } else { 0.1 };
+        BEGIN_NS + (seconds * 1e9) as i64
+    };
+    let last_ns = outcomes.iter().map(end_ns).max().expect("nodes");
+    for (node, outcome) in (0..).zip(outcomes) {
         run.nodes.push(NodeRecord::new(NodeKey { hostname: format!("n{node}"), ..NodeKey::own().clone() }));
-        let stamps = Stamps::new(0, BEGIN_NS, end_ns(time), last_ns + 1).expect("stamps");
+        let stamps = Stamps::new(0, BEGIN_NS, end_ns(outcome), last_ns + 1).expect("stamps");
         let record = RankRecord::unmeasured(End::Exited(0));
         run.ranks.push(RankRecord { rank: RankId(node), node: NodeId(node), stamps, ..record });
-        let result = match time {
-            Ok(seconds) => KernelResult { values: vec![1.0 / seconds], work: 1.0, ..KernelResult::default() },
-            Err(failed) => failed.clone(),
+        let result = match outcome {
+            Outcome::Seconds(seconds) => {
+                KernelResult { values: vec![1.0 / seconds], work: 1.0, ..KernelResult::default() }
+            }
+            Outcome::NoTime(result) => result.clone(),
         };
         screened.results.push(KernelResult { rank: RankId(node), ..result });
     }
@@ -69,7 +80,7 @@ fn a_slow_node_is_found_whatever_the_rounds_have_in_common() {
         .map(|(number, seconds)| {
             let time = |node: usize| {
                 let slow = if node == 2 { 2.27 } else { 1.0 };
-                Ok(seconds * slow * (1.0 + 0.0005 * random.normal()))
+                Outcome::Seconds(seconds * slow * (1.0 + 0.0005 * random.normal()))
             };
             round(number, &(0..5).map(time).collect::<Vec<_>>())
         })
@@ -89,15 +100,15 @@ fn a_failure_or_a_wrong_result_in_any_round_decides() {
     let wrong = KernelResult { wrong: Some("element 3 is wrong".to_owned()), ..KernelResult::default() };
     let runs: Vec<Run> = (0..7)
         .map(|number| {
-            let mut times: Vec<Result<f64, KernelResult>> =
-                (0..6).map(|node| Ok(1.0 + 0.001 * f64::from((node + number) % 3))).collect();
+            let time = |node: i32| Outcome::Seconds(1.0 + 0.001 * f64::from((node + number) % 3));
+            let mut outcomes: Vec<Outcome> = (0..6).map(time).collect();
             if number == 1 {
-                times[4] = Err(failed.clone());
+                outcomes[4] = Outcome::NoTime(failed.clone());
             }
             if number == 5 {
-                times[1] = Err(wrong.clone());
+                outcomes[1] = Outcome::NoTime(wrong.clone());
             }
-            round(number as u32, &times)
+            round(number as u32, &outcomes)
         })
         .collect();
     let screen = screen(&runs);
