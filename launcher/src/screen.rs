@@ -1,12 +1,15 @@
 //! `pmmpi screen`: the same work on every node, in rounds, to find slow nodes.
 //!
 //! This module makes the plan that all ranks share. [`pmmpi_workload::screen_rounds`] executes it on the ranks,
-//! [`kernel`] is the process in which one kernel runs, and `pmmpi-report screen` decides and shows the result.
+//! [`kernel`] is the process in which one kernel runs, [`supervisor`] notices ranks that end, and `pmmpi-report screen`
+//! decides and shows the result.
 
 mod act;
 pub mod kernel;
 mod kernel_list;
+mod rank_connections;
 mod settings;
+mod supervisor;
 
 use crate::cli::options::{ActArgs, KernelArgs, ScreenArgs};
 use crate::cli::settings::Settings;
@@ -26,6 +29,7 @@ use pmmpi_workload::{Failure, screen_report, screen_rounds, signals};
 use settings::{ScreenSettings, Works};
 use std::ffi::OsString;
 use std::path::PathBuf;
+use supervisor::Supervisor;
 
 /// Measures all nodes and shows the result. Returns only if that fails, and on ranks that show nothing.
 pub fn run(typed: ScreenArgs) -> Result<End, Failure> {
@@ -54,11 +58,15 @@ pub fn run(typed: ScreenArgs) -> Result<End, Failure> {
         Way::Together(family) => {
             let plan = |environment| plan(&settings, &task, works, environment);
             let environment = kept_variables::without_connection(std::env::vars_os());
-            let failure = plan(environment).map_or_else(
-                |failure| failure,
-                |plan| exec_runner::exec(&task, family, RunnerPlan::Screen(Box::new(plan))),
-            );
-            refused(&failure)
+            match plan(environment) {
+                // MPI cannot start without this rank, so the failure ends the job.
+                Err(failure) => refused(&failure),
+                Ok(plan) if launch.rank == Some(0) => {
+                    let started = Supervisor::start(&task, family, plan);
+                    started.map_or_else(|failure| refused(&failure), Supervisor::run)
+                }
+                Ok(plan) => refused(&exec_runner::exec(&task, family, RunnerPlan::Screen(Box::new(plan)))),
+            }
         }
         Way::Alone | Way::Inside => alone(&settings, &task, works),
     }
@@ -133,6 +141,8 @@ fn plan(
         report,
         archive: settings.archive.clone(),
         act: act(settings)?,
+        told_on: None,
+        watch: None,
     })
 }
 

@@ -72,10 +72,15 @@ pub fn exec_report<T>(command: &str, args: &[OsString]) -> Result<T, Failure> {
 
 /// Replaces this process with the runner, which reads its plan from `shared`. Returns only if that fails.
 pub fn exec_runner(runner: &Path, shared: &str) -> Failure {
+    let error = prepare_runner(runner, shared).map_or_else(|error| error, |prepared| prepared.exec());
+    Failure::own(format_args!("{}: {error}", runner.display()))
+}
+
+/// The runner, which reads its plan from `shared`.
+pub fn prepare_runner(runner: &Path, shared: &str) -> io::Result<Prepared> {
     let others = std::env::vars_os().filter(|(name, _)| name != SHARED_MEMORY_VARIABLE);
     let environment = others.chain([(SHARED_MEMORY_VARIABLE.into(), shared.into())]);
-    let error = exec(runner, &[runner.as_os_str().to_owned()], environment);
-    Failure::own(format_args!("{}: {error}", runner.display()))
+    Prepared::new(runner, &[runner.as_os_str().to_owned()], environment)
 }
 
 /// Replaces this process with the runner, which calls MPI_Abort. Returns only if that fails.

@@ -1,5 +1,5 @@
-//! Plain programs under an MPI launcher: this process execs the runner, an MPI program that measures them on every
-//! rank.
+//! Plain programs under an MPI launcher: this process becomes the runner, an MPI program that measures them on every
+//! rank, or starts it.
 
 use super::kept_variables;
 use super::node_record;
@@ -10,15 +10,37 @@ use pmmpi::record::wire;
 use pmmpi::session::shared_memory::{Blob, SharedMemory};
 use pmmpi_workload::Failure;
 use pmmpi_workload::console::say;
+use pmmpi_workload::process::Prepared;
 use pmmpi_workload::runner_plan::RunnerPlan;
+use std::io;
 
 /// Execs the runner of `family`, which reads its plan from shared memory. Returns only if that fails.
-pub fn exec(task: &Task, family: RunnerFamily, plan: RunnerPlan) -> Failure {
-    let shared = || {
-        fill(task, plan).map_err(|e| Failure::own(format_args!("cannot pass the plan to pmmpi-runner: {e}")))
+pub fn exec(task: &Task, family: RunnerFamily, mut plan: RunnerPlan) -> Failure {
+    let mut shared = || {
+        plan.rounds_mut().leads_by = task.role.keep_across_exec()?;
+        let shared = filled(task, &plan)?;
+        shared.keep_across_exec()?;
+        Ok(shared)
     };
-    let ready = tool_files::runner(family).and_then(|runner| Ok((runner, shared()?)));
+    let runner = tool_files::runner(family);
+    let ready = runner.and_then(|runner| Ok((runner, shared().map_err(not_passed)?)));
     ready.map_or_else(|failure| failure, |(runner, shared)| tool_files::exec_runner(&runner, &shared.path()))
+}
+
+/// The runner of `family` as a child of this process, which must keep the shared memory until the runner has ended.
+pub fn prepare(
+    task: &Task,
+    family: RunnerFamily,
+    plan: &RunnerPlan,
+) -> Result<(Prepared, SharedMemory), Failure> {
+    let runner = tool_files::runner(family)?;
+    let shared = filled(task, plan).map_err(not_passed)?;
+    let prepared = tool_files::prepare_runner(&runner, &shared.path()).map_err(not_passed)?;
+    Ok((prepared, shared))
+}
+
+fn not_passed(error: io::Error) -> Failure {
+    Failure::own(format_args!("cannot pass the plan to pmmpi-runner: {error}"))
 }
 
 /// For a failure that only this rank knows: prints it and execs the runner of `family`, which ends the job. Returns
@@ -34,16 +56,14 @@ pub fn rounds(task: &Task) -> RunnerPlan {
     RunnerPlan::Rounds(Box::new(task.plan(kept_variables::without_connection(std::env::vars_os()))))
 }
 
-fn fill(task: &Task, mut plan: RunnerPlan) -> std::io::Result<SharedMemory> {
-    plan.rounds_mut().leads_by = task.role.keep_across_exec()?;
+fn filled(task: &Task, plan: &RunnerPlan) -> io::Result<SharedMemory> {
     let shared = SharedMemory::create()?;
-    shared.put(Blob::Plan, &wire::encode(&plan).map_err(std::io::Error::other)?)?;
+    shared.put(Blob::Plan, &wire::encode(plan).map_err(io::Error::other)?)?;
     if let Some(expectation) = task.expectation() {
-        shared.put(Blob::Expectation, &wire::encode(&expectation).map_err(std::io::Error::other)?)?;
+        shared.put(Blob::Expectation, &wire::encode(&expectation).map_err(io::Error::other)?)?;
     }
     if task.role.leads() {
         shared.put(Blob::Node, &node_record::part(task.settings.quiet))?;
     }
-    shared.keep_across_exec()?;
     Ok(shared)
 }

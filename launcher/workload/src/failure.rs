@@ -1,7 +1,8 @@
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// An error of pmmpi itself, not of the program.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Failure {
     /// The exit status (docs/exit-status.md): 125, 126 or 127 as in env(1); 2 for a usage error of a command that
     /// starts no program.

@@ -7,6 +7,9 @@
 //! [`signals`] passes signals on to the program; a witness process shows which signals reach it anyway. [`descendants`]
 //! finds the processes that the program started ([`proc_stat`]). [`health_watch`] reads the node before and after the
 //! program.
+//!
+//! The launcher of rank 0 supervises a screen: [`supervision`] has what it hears from the process of rank 0, and
+//! [`rank_watch`] its connections to all ranks.
 
 #![warn(missing_docs)]
 
@@ -23,6 +26,7 @@ pub mod plan;
 pub mod proc_stat;
 pub mod process;
 mod progress;
+pub mod rank_watch;
 pub mod rounds;
 pub mod runner_plan;
 pub mod saving;
@@ -34,5 +38,6 @@ pub mod series_summary;
 mod signal_ledger;
 mod signal_witness;
 pub mod signals;
+pub mod supervision;
 
 pub use failure::Failure;

@@ -144,9 +144,14 @@ pub struct Running {
 }
 
 impl Running {
+    /// The child's process number.
+    pub fn pid(&self) -> libc::pid_t {
+        self.pid
+    }
+
     /// Sleeps until the child ends (wait4(2)). After `timeout`, sends SIGTERM to the child and all processes that
     /// it started, and after ten more seconds SIGKILL.
-    pub fn wait(self, timeout: Option<Duration>) -> io::Result<Ended> {
+    pub fn wait(&self, timeout: Option<Duration>) -> io::Result<Ended> {
         let timed_out = timeout.is_some_and(|timeout| !self.ends_within(timeout));
         if timed_out {
             self.end_all();

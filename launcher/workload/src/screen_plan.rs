@@ -1,9 +1,12 @@
 //! The validated plan of `pmmpi screen`, which the launcher makes, and what rank 0 has in the end.
 
 use crate::plan::RoundsPlan;
+use crate::rank_watch::WatchAddress;
+use crate::supervision::Ending;
 use fastrand::Rng;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
+use std::os::fd::RawFd;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -26,6 +29,10 @@ pub struct ScreenPlan {
     pub archive: Option<PathBuf>,
     /// `pmmpi screen-act` and its options. Rank 0 starts it after the report.
     pub act: Option<Vec<OsString>>,
+    /// If this process has a launcher that supervises it: the pipe on which that hears [`crate::supervision`].
+    pub told_on: Option<RawFd>,
+    /// Where all ranks connect; only rank 0 has it from its launcher.
+    pub watch: Option<WatchAddress>,
 }
 
 /// A kernel, or the user's own program.
@@ -81,6 +88,6 @@ impl ScreenPlan {
 pub struct Screened {
     /// The run files, in the order of the runs.
     pub files: Vec<PathBuf>,
-    /// The signal that ended the rounds early.
-    pub stopped_by: Option<i32>,
+    /// How they ended.
+    pub ending: Ending,
 }

@@ -2,29 +2,61 @@
 //! findings. Each is a process of its own, started after MPI has ended.
 
 use crate::Failure;
-use crate::messages::warn;
+use crate::messages::{say, warn};
 use crate::process::Prepared;
 use crate::screen_plan::{ScreenPlan, Screened};
+use crate::supervision::Ending;
 use pmmpi::record::End;
 use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
 /// The status of a program that did its work is below this: 125 to 127 mean that it could not (see docs/exit-status.md).
 const OWN_FAILURE: i32 = 125;
-/// The status if the report is good, but something after it failed.
-const INCOMPLETE: i32 = 1;
+/// The status if the report is good, but something before or after it failed.
+pub const INCOMPLETE: i32 = 1;
 
 /// Shows the result, and does what else the plan asks for. Gives the end of this process.
 pub fn finish(plan: &ScreenPlan, done: &Screened) -> Result<End, Failure> {
-    if done.files.is_empty() {
-        return Err(Failure::own(match done.stopped_by {
-            Some(signal) => {
-                format!("stopped by signal {signal} before the end of the first round: there is no result")
-            }
-            None => "no round has ended: there is no result".to_owned(),
-        }));
+    let Ending { stopped_by, failure } = &done.ending;
+    let is_complete = stopped_by.is_none() && failure.is_none();
+    if let Some(failure) = failure {
+        say(failure);
     }
+    if done.files.is_empty() {
+        let ended = stopped_by.map_or_else(String::new, |signal| format!("stopped by signal {signal}: "));
+        return Err(Failure::own(format_args!("{ended}no round has ended, so there is no result")));
+    }
+    let end = if is_complete { report_and_act(plan, done)? } else { report_early(plan, done)? };
+    Ok(match (end, failure) {
+        // What the report found is worth more than that some rounds are missing.
+        (End::Exited(code), Some(failure)) if code == 0 || failure.code >= OWN_FAILURE => {
+            End::Exited(code.max(failure.code))
+        }
+        (End::Exited(0), None) if !is_complete => End::Exited(INCOMPLETE),
+        (end, _) => end,
+    })
+}
+
+/// The end of a screen that ended early.
+fn report_early(plan: &ScreenPlan, done: &Screened) -> Result<End, Failure> {
+    if let Some(signal) = done.ending.stopped_by {
+        warn(format_args!("stopped by signal {signal}: the report has the runs that were saved before"));
+    }
+    if plan.act.is_some() {
+        warn("pmmpi changes no node, because the screen ended early");
+    }
+    // A launcher that ends the job gives its processes about one second, and signals their process group.
+    let mut report = command(&with_history(plan, done));
+    let status = status_of(report.process_group(0))?;
+    if let Some(archive) = &plan.archive {
+        keep(&plan.report[0], archive, done);
+    }
+    Ok(End::Exited(status.code().unwrap_or(OWN_FAILURE)))
+}
+
+fn report_and_act(plan: &ScreenPlan, done: &Screened) -> Result<End, Failure> {
     let mut words = with_history(plan, done);
     if plan.archive.is_none() && plan.act.is_none() {
         return Err(exec(&words));
@@ -33,7 +65,7 @@ pub fn finish(plan: &ScreenPlan, done: &Screened) -> Result<End, Failure> {
     if plan.act.is_some() {
         words.extend(["--findings".into(), findings.clone().into_os_string()]);
     }
-    let status = run(&words, Stdio::inherit())?;
+    let status = status_of(&mut command(&words))?;
     let code = status.code().unwrap_or(OWN_FAILURE);
     let mut is_complete = true;
     if let Some(archive) = &plan.archive {
@@ -43,7 +75,7 @@ pub fn finish(plan: &ScreenPlan, done: &Screened) -> Result<End, Failure> {
         // A report that failed has no findings.
         if code < OWN_FAILURE && status.code().is_some() {
             let words: Vec<OsString> = act.iter().cloned().chain([findings.into_os_string()]).collect();
-            is_complete &= run(&words, Stdio::inherit())?.success();
+            is_complete &= status_of(&mut command(&words))?.success();
         } else {
             warn("pmmpi changes no node, because it could not make the report");
             is_complete = false;
@@ -70,7 +102,7 @@ fn findings(done: &Screened) -> PathBuf {
 fn keep(report: &OsString, archive: &Path, done: &Screened) -> bool {
     let mut words: Vec<OsString> = vec![report.clone(), "export".into(), "--output".into(), archive.into()];
     words.extend(done.files.iter().map(|file| file.clone().into_os_string()));
-    let status = run(&words, Stdio::null());
+    let status = status_of(command(&words).stdout(Stdio::null()));
     let is_kept = status.as_ref().is_ok_and(ExitStatus::success);
     if !is_kept {
         warn(format_args!(
@@ -82,10 +114,15 @@ fn keep(report: &OsString, archive: &Path, done: &Screened) -> bool {
     is_kept
 }
 
-fn run(words: &[OsString], stdout: Stdio) -> Result<ExitStatus, Failure> {
-    let program = &words[0];
-    let status = Command::new(program).args(&words[1..]).stdin(Stdio::null()).stdout(stdout).status();
-    status.map_err(|e| Failure::own(format_args!("{}: {e}", program.to_string_lossy())))
+fn command(words: &[OsString]) -> Command {
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]).stdin(Stdio::null());
+    command
+}
+
+fn status_of(command: &mut Command) -> Result<ExitStatus, Failure> {
+    let status = command.status();
+    status.map_err(|e| Failure::own(format_args!("{}: {e}", command.get_program().to_string_lossy())))
 }
 
 /// Replaces this process. Returns only if that fails.

@@ -6,10 +6,12 @@
 use crate::net::{self, NetRound};
 use crate::one_round::{self, Round, RoundKind, RoundWork};
 use crate::process::Prepared;
+use crate::rank_watch::{RankWatch, WatchAddress};
 use crate::rounds::{RoundsContext, in_round};
 use crate::screen_console::ScreenConsole;
 use crate::screen_plan::{ScreenPlan, ScreenWork, Screened, WorkKind};
 use crate::screen_report::with_history;
+use crate::supervision::{Teller, Told};
 use crate::{Failure, descendants, saving, signals};
 use pmmpi::clock;
 use pmmpi::node::NodeKey;
@@ -19,7 +21,9 @@ use pmmpi::session::instructions::{Extras, Instructions};
 use pmmpi::transport::collectives;
 use pmmpi::transport::fabric::{Divisible, FabricError, Pairwise};
 use pmmpi::transport::node_meeting::Meeting;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashMap};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
@@ -50,12 +54,16 @@ pub fn run<F: Divisible + Pairwise>(
         ..Instructions::default()
     });
     let told = told.map_err(in_round)?;
-    // Each rank has its own plan, but all must run the same kernel at the same time.
-    let seed = collectives::spread(&mut fabric, plan.seed.to_le_bytes().to_vec()).map_err(in_round)?;
-    let plan = &ScreenPlan { seed: seed.try_into().map_or(plan.seed, u64::from_le_bytes), ..plan.clone() };
-    let host = NodeKey::own().hostname.clone().into_bytes();
-    let hosts = collectives::collect(&mut fabric, &host).map_err(in_round)?;
-    let hosts = hosts.into_iter().map(|host| String::from_utf8_lossy(&host).into_owned()).collect();
+    let host = &NodeKey::own().hostname;
+    let hosts = collectives::collect(&mut fabric, host.as_bytes()).map_err(in_round)?;
+    let hosts: Vec<_> = hosts.into_iter().map(|host| String::from_utf8_lossy(&host).into_owned()).collect();
+    let common = Common::of_rank_0(plan, &hosts);
+    let common =
+        collectives::spread(&mut fabric, wire::encode(&common).unwrap_or_default()).map_err(in_round)?;
+    let common: Common = wire::decode(&common)
+        .map_err(|e| Failure::own(format_args!("pmmpi cannot decode what rank 0 plans: {e}")))?;
+    let plan = &ScreenPlan { seed: common.seed, ..plan.clone() };
+    let watch = common.watch(plan, fabric.rank(), host);
     let speaks = fabric.rank() == 0;
     if plan.works.iter().any(|work| work.kind == WorkKind::Net) {
         // Only rank 0 knows.
@@ -73,8 +81,8 @@ pub fn run<F: Divisible + Pairwise>(
         told,
         hosts,
         console: if speaks { ScreenConsole::new(plan) } else { ScreenConsole::silent() },
+        teller: Teller::new(plan.told_on),
         done: Screened::default(),
-        lost: None,
         first_channel: 0,
         is_first: true,
     };
@@ -89,11 +97,61 @@ pub fn run<F: Divisible + Pairwise>(
     }
     signals::no_more_children();
     rounds.console.end();
-    match (rounds.lost, speaks) {
-        (Some(failure), _) => Err(failure),
-        (None, true) => Ok(Some(rounds.done)),
-        (None, false) => Ok(None),
+    // The launcher's rank 0 may be another rank of MPI.
+    let is_told = speaks && plan.told_on.is_some();
+    let mut done = rounds.done;
+    if is_told {
+        rounds.teller.tell(&Told::Ended(std::mem::take(&mut done.ending)));
     }
+    // Ranks without a part in the last rounds wait here: their launcher may end a rank that has nothing more to do, and
+    // the launcher of rank 0 must not take that for a failure.
+    collectives::spread(&mut fabric, vec![STOP]).map_err(in_round)?;
+    if let Some(watch) = watch {
+        watch.end();
+    }
+    Ok((speaks && !is_told).then_some(done))
+}
+
+/// What rank 0 decides for all ranks.
+#[derive(Serialize, Deserialize)]
+struct Common {
+    /// Each rank has its own plan, but all must run the same kernel at the same time.
+    seed: u64,
+    watch: Option<WatchAddress>,
+    /// The rank that prints a message if rank 0 has ended: on another node, if there is one.
+    deputy: u32,
+    /// The host of rank 0.
+    host: String,
+}
+
+impl Common {
+    /// What rank 0 spreads; the other ranks know no hosts.
+    fn of_rank_0(plan: &ScreenPlan, hosts: &[String]) -> Self {
+        let host = hosts.first().cloned().unwrap_or_default();
+        let deputy = hosts.iter().position(|other| *other != host).unwrap_or(1) as u32;
+        Self { seed: plan.seed, watch: plan.watch.clone(), deputy, host }
+    }
+
+    /// Connects this rank to the launcher of rank 0.
+    fn watch(self, plan: &ScreenPlan, rank: u32, host: &str) -> Option<RankWatch> {
+        let message = (rank == self.deputy).then(|| {
+            let folder = plan.rounds.out.as_deref().unwrap_or(Path::new("."));
+            format!(
+                "{}: rank 0 has ended, so the screen ends. To report the rounds that are saved: pmmpi-report screen {}",
+                self.host,
+                folder.display()
+            )
+        });
+        self.watch.map(|address| RankWatch::begin(address, rank, host, message))
+    }
+}
+
+/// `round 2 of triad`.
+fn name_of(number: Option<u32>, work: &ScreenWork) -> String {
+    number.map_or_else(
+        || format!("a warm-up of {}", work.name),
+        |number| format!("round {} of {}", number + 1, work.name),
+    )
 }
 
 fn one_node() -> Failure {
@@ -112,9 +170,9 @@ struct ScreenRounds<'a> {
     /// The host name of each rank; only on rank 0.
     hosts: Vec<String>,
     console: ScreenConsole,
+    /// Tells the launcher of rank 0.
+    teller: Teller,
     done: Screened,
-    /// Why rank 0 stops.
-    lost: Option<Failure>,
     /// The first channel that the kernel `net` has not used; also makes its pairs different ones in each round.
     first_channel: u16,
     /// True before the first work.
@@ -141,13 +199,14 @@ impl ScreenRounds<'_> {
     }
 
     fn is_interrupted(&mut self) -> bool {
-        self.done.stopped_by = self.done.stopped_by.or_else(signals::asked_to_end);
-        self.done.stopped_by.is_some()
+        let ending = &mut self.done.ending;
+        ending.stopped_by = ending.stopped_by.or_else(signals::asked_to_end);
+        ending.stopped_by.is_some()
     }
 
     /// True if rank 0 starts nothing more.
     fn stops(&mut self) -> bool {
-        self.is_interrupted() || self.lost.is_some()
+        self.is_interrupted() || self.done.ending.failure.is_some()
     }
 
     /// One kernel of a round on all ranks of `fabric`, unless rank 0 stops. `number` is that of the measured round, `None`
@@ -166,6 +225,7 @@ impl ScreenRounds<'_> {
         }
         let what = &plan.works[work];
         self.console.begin(&what.name, number.is_none());
+        self.teller.tell(&Told::Begins(name_of(number, what)));
         let beginning = Beginning {
             began_ns: if self.is_first { self.place.began_ns } else { clock::monotonic_ns() },
             pings: self.told.extras.pings,
@@ -198,7 +258,7 @@ impl ScreenRounds<'_> {
             && !(fabric.rank() == 0 && self.is_interrupted())
             && let Err(failure) = self.settle(number, what, &round, parts)
         {
-            self.lost = Some(failure);
+            self.done.ending.failure = Some(failure);
         }
         Ok(())
     }
@@ -224,7 +284,9 @@ impl ScreenRounds<'_> {
         if kept.is_some()
             && let Some(folder) = &settings.out
         {
-            self.done.files.push(saving::save(folder, None, &run, settings.quiet)?);
+            let file = saving::save(folder, None, &run, settings.quiet)?;
+            self.teller.tell(&Told::Saved(file.clone()));
+            self.done.files.push(file);
         }
         self.console.done(kept, work, &run);
         Ok(())
@@ -259,7 +321,7 @@ impl ScreenRounds<'_> {
     /// On rank 0: for each work the ranks of the suspects and of the nodes beside them, in order; none if no node is
     /// suspected.
     fn chosen(&mut self) -> Vec<Vec<u32>> {
-        if self.lost.is_some() || signals::asked_to_end().is_some() || self.done.files.is_empty() {
+        if self.stops() || self.done.files.is_empty() {
             return Vec::new();
         }
         match self.ask() {

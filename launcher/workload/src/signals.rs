@@ -79,6 +79,12 @@ pub fn asked_to_end() -> Option<i32> {
     (signal != 0).then_some(signal)
 }
 
+/// The running child, if there is one.
+pub fn child() -> Option<libc::pid_t> {
+    let child = CHILD.load(Ordering::Acquire);
+    (child != 0).then_some(child)
+}
+
 /// Also notes in `place`, in shared memory, each signal that asks this process to end.
 pub fn note_in(place: &'static AtomicI32) {
     NOTED_IN.store(ptr::from_ref(place).cast_mut(), Ordering::Release);

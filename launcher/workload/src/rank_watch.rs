@@ -1,0 +1,125 @@
+//! The connection of each rank of `pmmpi screen` to the launcher of rank 0. Each side notices if the other ends.
+//!
+//! Not every launcher ends the other ranks if one is killed, and MPI may wait forever for it. But the kernel closes the
+//! connections of a killed process, and TCP's keep-alive notices a node without power.
+
+use crate::held_signals::HeldSignals;
+use crate::messages::say;
+use crate::{descendants, signals};
+use pmmpi::record::wire;
+use serde::{Deserialize, Serialize};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Where the launcher of rank 0 waits for the ranks.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct WatchAddress {
+    /// Its node's addresses.
+    pub sockets: Vec<SocketAddr>,
+    /// Only the ranks of this job know it.
+    pub token: [u8; 16],
+}
+
+/// What a rank sends first, with the length of its wire form in two bytes before it.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Hello {
+    /// That of the address.
+    pub token: [u8; 16],
+    /// The rank.
+    pub rank: u32,
+    /// Its node.
+    pub host: String,
+}
+
+/// The launcher's answer to the right token.
+pub const WELCOME: u8 = b'w';
+/// The launcher's word before it ends the screen. It has told the user why.
+pub const STOP: u8 = b's';
+
+/// Limit of each attempt to connect: a firewall may discard packets.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The status of a rank that ends because another has ended.
+const OWN_FAILURE: i32 = 125;
+
+/// The connection of this rank.
+pub struct RankWatch {
+    is_over: Arc<AtomicBool>,
+}
+
+impl RankWatch {
+    /// Connects in the background. Without a connection, only the job's launcher can notice that a rank ended.
+    ///
+    /// If the launcher of rank 0 ends before [`RankWatch::end`], this process prints `message`, if there is one, and ends
+    /// with its children.
+    pub fn begin(address: WatchAddress, rank: u32, host: &str, message: Option<String>) -> Self {
+        let is_over = Arc::new(AtomicBool::new(false));
+        let hello = Hello { token: address.token, rank, host: host.to_owned() };
+        let flag = is_over.clone();
+        let wait = move || {
+            let Some(mut stream) = address.sockets.iter().find_map(|socket| connect(socket, &hello)) else {
+                return;
+            };
+            let mut word = [0];
+            let has_word = stream.read_exact(&mut word).is_ok();
+            if !flag.load(Ordering::Acquire) {
+                end(message.filter(|_| !has_word || word != [STOP]));
+            }
+        };
+        // The thread gets no signal. Without a thread, there is no connection.
+        let _held = HeldSignals::back();
+        let _ = std::thread::Builder::new().name("watch".to_owned()).spawn(wait);
+        Self { is_over }
+    }
+
+    /// From now on, this process needs no other rank.
+    pub fn end(&self) {
+        self.is_over.store(true, Ordering::Release);
+    }
+}
+
+/// A connection whose other side knows the token.
+fn connect(socket: &SocketAddr, hello: &Hello) -> Option<TcpStream> {
+    let mut stream = TcpStream::connect_timeout(socket, PATIENCE).ok()?;
+    let bytes = wire::encode(hello).ok()?;
+    let length = u16::try_from(bytes.len()).ok()?.to_le_bytes();
+    stream.write_all(&[&length, &bytes[..]].concat()).ok()?;
+    // The launcher may be busy: it answers when it can.
+    stream.set_read_timeout(Some(PATIENCE * 6)).ok()?;
+    let mut answer = [0];
+    stream.read_exact(&mut answer).ok().filter(|()| answer == [WELCOME])?;
+    stream.set_read_timeout(None).ok()?;
+    keep_alive(&stream);
+    Some(stream)
+}
+
+/// Notices a node without power, or behind a broken link, within 30 seconds (tcp(7)). A failed call changes nothing else.
+pub fn keep_alive(stream: &TcpStream) {
+    let options = [
+        (libc::SOL_SOCKET, libc::SO_KEEPALIVE, 1),
+        (libc::IPPROTO_TCP, libc::TCP_KEEPIDLE, 15),
+        (libc::IPPROTO_TCP, libc::TCP_KEEPINTVL, 5),
+        (libc::IPPROTO_TCP, libc::TCP_KEEPCNT, 3),
+    ];
+    for (level, name, value) in options {
+        let value: libc::c_int = value;
+        let size = size_of_val(&value) as libc::socklen_t;
+        // SAFETY: the value is a live integer of this size.
+        unsafe { libc::setsockopt(stream.as_raw_fd(), level, name, (&raw const value).cast(), size) };
+    }
+}
+
+fn end(message: Option<String>) -> ! {
+    if let Some(message) = message {
+        say(message);
+    }
+    if let Some(child) = signals::child() {
+        descendants::signal(&descendants::living(child), libc::SIGKILL);
+    }
+    // SAFETY: ends this process at once: MPI_Finalize would wait for the rank that has ended.
+    unsafe { libc::_exit(OWN_FAILURE) }
+}
