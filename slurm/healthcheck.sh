@@ -3,28 +3,31 @@
 #
 #   slurm.conf:   HealthCheckProgram=/etc/slurm/pmmpi-healthcheck.sh   HealthCheckInterval=600   HealthCheckNodeState=IDLE
 #   prolog:       /etc/slurm/pmmpi-healthcheck.sh stop                 ends a measurement before a job starts
-#   by hand:      healthcheck.sh                                       exit status 0, whatever the result is
+#   by hand:      healthcheck.sh                                       the exit status is always 0
 #
-# It returns at once: it reads one file, and starts the rest in the background. It changes no state of the node. A
-# measurement starts only if Slurm says that the node is idle. If Slurm does not answer, no measurement starts.
-# At most one measurement runs. It ends at once with `stop`, and otherwise within two seconds after a job starts.
+# This program ends at once: it reads one file, and starts the measurement in the background. It does not change the
+# state of the node in Slurm. A measurement starts only if Slurm says that the node is idle. If Slurm does not answer,
+# no measurement starts. At most one measurement runs at a time. `stop` ends the measurement at once. Without `stop`,
+# the measurement ends within two seconds after a job starts.
 #
-# Settings, as lines NAME=VALUE in /etc/pmmpi/healthcheck.conf, which only root may change. slurmd passes no variables on,
-# so this file also needs PATH, if sinfo is in an unusual folder, and SLURM_CONF, if slurm.conf is:
-#   PMMPI            the program (pmmpi in PATH)
+# The settings are lines NAME=VALUE in /etc/pmmpi/healthcheck.conf. Only root may be able to write this file. slurmd
+# does not pass environment variables on. So if sinfo is in an unusual folder, also set PATH in this file. If
+# slurm.conf is in an unusual folder, also set SLURM_CONF. Defaults are in parentheses:
+#   PMMPI            the executable of pmmpi (pmmpi in PATH)
 #   PMMPI_STATE      folder on a disk of the node, only for root (/var/lib/pmmpi/healthcheck)
-#   PMMPI_RESULTS    folder for the runs of all nodes, on a shared file system ($PMMPI_STATE/results). In a folder of its
-#                    own, a node is compared with nothing.
-#   PMMPI_EVERY_H    hours between two measurements (168); 0: none
+#   PMMPI_RESULTS    folder for the runs of all nodes, on a shared file system ($PMMPI_STATE/results). If each node
+#                    has a separate folder, pmmpi cannot compare the nodes.
+#   PMMPI_EVERY_H    hours between two measurements (168); 0: do not measure
 #   PMMPI_ROUNDS     rounds of a measurement (7)
 #   PMMPI_OPTIONS    more options of pmmpi screen, without spaces inside an option
-#   PMMPI_ON_SLOW    a program of the site that gets the node and the result if the node is slow. pmmpi itself does nothing.
+#   PMMPI_ON_SLOW    a program of the site. If the node is slow, this script starts the program with two arguments:
+#                    the node and its result. The script itself does not act on slow nodes.
 
 conf=${PMMPI_CONF:-/etc/pmmpi/healthcheck.conf}
-# slurmd starts this program without PATH, and then bash takes a PATH that may end with the current folder.
+# slurmd starts this program without PATH. bash then uses a default PATH, which may end with the current folder.
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 if [ -r "$conf" ]; then
-    # As root, a file that others can write would be a way to become root.
+    # This program runs as root. If other users could write this file, they could become root.
     case $(stat -Lc '%u %A' "$conf") in
         "0 -"????"-"??"-"?)
             set -a
@@ -41,20 +44,20 @@ every_h=${PMMPI_EVERY_H:-168}
 host=$(uname -n)
 node=${SLURMD_NODENAME:-${host%%.*}}
 
-# True if the file is younger than so many minutes.
+# True if the file is younger than this number of minutes.
 is_young() { [ -n "$(find "$1" -mmin "-$2" 2> /dev/null)" ]; }
 
-# True if Slurm says that the node is idle. Any other answer, and no answer, is false.
+# True if Slurm says that the node is idle. False if Slurm says something else, or does not answer.
 is_idle() { [ "$(timeout -k 1 5 sinfo --noheader --Node --nodes="$node" --format=%T 2> /dev/null | sort -u)" = idle ]; }
 
-# Ends the measurement. The lock shows that there is one, so the number in the file is its number.
+# Ends the measurement. While the lock is held, a measurement runs, and the file `group` has its process group.
 stop() {
     local i group
     for i in 1 2 3 4 5 6 7 8 9 10; do
         flock --nonblock "$state/lock" true 2> /dev/null && return
         group=$(cat "$state/group" 2> /dev/null)
         case $group in *[!0-9]* | "" | 0 | 1) ;; *)
-            # pmmpi ends its kernels on SIGTERM; after one second nothing may be left.
+            # At SIGTERM, pmmpi ends its kernels. After one second, SIGKILL ends all processes that are left.
             [ "$i" -lt 6 ] && kill -TERM -- "-$group" 2> /dev/null
             [ "$i" -lt 6 ] || kill -KILL -- "-$group" 2> /dev/null ;;
         esac
@@ -71,25 +74,25 @@ watch() {
     touch "$state/begun"
     setsid nice -n 19 bash "$0" measure > /dev/null 2>&1 &
     echo $! > "$state/group"
-    # Also without a prolog that calls `stop`: a step daemon of Slurm on this host means that a job has begun.
+    # For sites without a prolog that calls `stop`: if slurmstepd runs on this host, a job has begun.
     while kill -0 $! 2> /dev/null; do
         ! pgrep --ns $$ --nslist uts -x slurmstepd > /dev/null || kill -TERM -- "-$!"
         sleep 1
     done
 }
 
-# In a group of its own, with the lock.
+# Runs in a separate process group, and holds the lock.
 measure() {
     local session verdict line
     session=health-$(($(date +%s) / (every_h * 3600)))
     read -ra more <<< "${PMMPI_OPTIONS:-}"
-    # In the folder of unfinished nodes until the last round has ended.
+    # Until the last round has ended, the runs are in a folder for unfinished measurements.
     rm -rf "${results:?}/.unfinished-$host"
     "$pmmpi" screen --rounds "${PMMPI_ROUNDS:-7}" --quiet --label "session=$session" --out "$results/.unfinished-$host" --timeout 5m \
         "${more[@]}" > "$state/screen.txt" 2>&1 || return
     mkdir -p "$results/$session"
     mv -T "$results/.unfinished-$host" "$results/$session/$host.$(date +%s)" || return
-    # The verdict on this node among all nodes of the session.
+    # Compares this node with all nodes of the session.
     timeout --foreground 60 "$pmmpi" report --format openmetrics -o "$state/report.prom" "$results/$session"/* \
         2>> "$state/screen.txt" || return
     verdict=$(sed -n "s/^pmmpi_node_verdict{node=\"$host\",.*verdict=\"\([A-Z-]*\)\"} 1.*/\1/p" "$state/report.prom" |
@@ -110,9 +113,10 @@ esac
 
 read -r last < "$state/result" 2> /dev/null || last="no result yet"
 echo "pmmpi: $node: $last"
-# After a measurement that did not end, the next one begins at least an hour later.
+# If a measurement stopped early, the next measurement begins at least an hour later.
 if [ "$every_h" -gt 0 ] && ! is_young "$state/result" $((every_h * 60)) && ! is_young "$state/begun" 60; then
-    # In a session of its own, and without the pipes of slurmd: slurmd waits for these, and ends the group of this program.
+    # In a separate session, and without the pipes of slurmd, because slurmd waits until its pipes are closed, and
+    # then ends the process group of this program.
     setsid bash "$0" watch > /dev/null 2>&1 < /dev/null &
 fi
 exit 0

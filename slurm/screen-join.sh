@@ -1,17 +1,18 @@
 #!/bin/bash
-# Compares the nodes that jobs of slurm/screen-array.sbatch measured one after another. It needs no node of its own.
+# Compares the nodes that jobs of slurm/screen-array.sbatch measured one after another. It does not measure nodes.
 #
 #   slurm/screen-join.sh SESSION        also as a job: sbatch --dependency=afterany:JOB slurm/screen-join.sh SESSION
 #
-# Variables: PMMPI_SCREEN (folder, pmmpi-screen), PMMPI_FAIL_ON (slow: exit with 3 if a node is slow).
-# It changes no node: `pmmpi screen --apply` acts only on nodes that one job measured together.
+# Variables: PMMPI_SCREEN is the folder of screen-array.sbatch (default: pmmpi-screen). With PMMPI_FAIL_ON=slow, the
+# exit status is 3 if a node is slow. This script does not change nodes: `pmmpi screen --apply` acts only on nodes
+# that one job measured together.
 
 set -eu
 folder=${PMMPI_SCREEN:-pmmpi-screen}
 session=${1:?usage: screen-join.sh SESSION}
 results=$folder/results/$session
 
-# Finished nodes only: the name of an unfinished one begins with a dot.
+# This takes only finished nodes: the name of an unfinished node begins with a dot.
 finished=()
 for node in "$results"/*; do
     [ ! -d "$node" ] || finished+=("$node")
