@@ -262,7 +262,7 @@ fn killed_at(site: &Site, script: &str) {
     assert_eq!(started.finish().code(), 128 + libc::SIGKILL);
     assert_eq!(site.log(), ["intent drain"]);
     let held = site.act(&slow(&["node1"]), &[], &DRAIN);
-    assert!(held.code() == 1 && held.err().contains("another pmmpi is acting"), "{}", held.err());
+    assert!(held.code() == 1 && held.err().contains("another pmmpi is changing nodes"), "{}", held.err());
     assert_eq!(site.state("node1"), "IDLE");
     // SAFETY: pmmpi started it in a group of its own, and it waits for this signal.
     unsafe { libc::kill(-scontrol().unwrap(), libc::SIGKILL) };
@@ -274,8 +274,8 @@ fn a_kill_between_intent_and_act_leaves_the_node_alone() {
     killed_at(&site, "[ \"$1\" = update ] && echo $$ > at && sleep 1000\nexec $real \"$@\"");
     assert_eq!((site.state("node0").as_str(), site.field("node0", "Reason").as_str()), ("IDLE", ""));
     let output = site.act_when_free(&[], &[], &DRAIN).success();
-    assert!(output.out().contains("node0: an earlier pmmpi wrote no outcome of its act"), "{}", output.out());
-    assert!(output.out().contains("the act is not done: state IDLE, no reason"), "{}", output.out());
+    assert!(output.out().contains("node0: an earlier pmmpi began a change"), "{}", output.out());
+    assert!(output.out().contains("the change is not done: state IDLE, no reason"), "{}", output.out());
     assert_eq!(site.log(), ["intent drain", "outcome found_not_done"]);
     site.act(&slow(&["node0"]), &[], &DRAIN).success();
     assert_eq!(site.state("node0"), "IDLE+DRAIN");
@@ -287,8 +287,12 @@ fn a_kill_between_act_and_outcome_is_found() {
     killed_at(&site, "$real \"$@\"\n[ \"$1\" = update ] && echo $$ > at && sleep 1000\ntrue");
     assert_eq!(site.state("node0"), "IDLE+DRAIN");
     let output = site.act_when_free(&slow(&["node0"]), &[], &DRAIN).success();
-    assert!(output.out().contains("the act is done: state IDLE+DRAIN"), "{}", output.out());
-    assert!(output.out().contains("node0: not changed: pmmpi has already marked it"), "{}", output.out());
+    assert!(output.out().contains("the change is done: state IDLE+DRAIN"), "{}", output.out());
+    assert!(
+        output.out().contains("node0: not changed: pmmpi has already marked this node"),
+        "{}",
+        output.out()
+    );
     assert_eq!(site.log(), ["intent drain", "outcome found_done"]);
 }
 
@@ -315,7 +319,7 @@ fn a_scontrol_that_fails_marks_no_node() {
     let site = Site::new();
     for (script, said) in [
         ("echo 'Unable to contact slurm controller' >&2; exit 1", "Unable to contact slurm controller"),
-        ("echo rubbish", "pmmpi does not understand `scontrol --all show node`"),
+        ("echo rubbish", "pmmpi does not understand the output of `scontrol --all show node`"),
         ("true", "it printed nothing"),
         ("cat /dev/zero", "`scontrol --all show node`"),
         // Cut, so that the reason of the last node may be missing.
@@ -345,7 +349,7 @@ fn a_node_that_fails_does_not_stop_the_others() {
     assert_eq!(output.code(), 1);
     assert!(said.contains("node0: FAILED: drain") && said.contains("Invalid user id"), "{said}");
     assert!(said.contains("nowhere: not changed: Slurm has no node"), "{said}");
-    assert!(said.contains("node[2-3]: not changed: this is no name of one host"), "{said}");
+    assert!(said.contains("node[2-3]: not changed: this is not the name of a single host"), "{said}");
     let states = ["node0", "node1", "node2", "node3"].map(|node| site.state(node));
     assert_eq!(states, ["IDLE", "IDLE+DRAIN", "IDLE", "IDLE"]);
     assert_eq!(site.log(), ["intent drain", "outcome failed", "intent drain", "outcome done"]);

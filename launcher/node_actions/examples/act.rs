@@ -1,6 +1,7 @@
 //! Acts on findings by hand: `act FINDINGS.json --log FILE [--apply drain|comment|feature[=NAME]] [--max-nodes N]
-//! [--dry-run]`, where the file holds `{"findings":[{"node":"n1","reason":"..."}],"passed":["n2"],"fleet":40}`. Without
-//! `--apply` it is a dry run that drains. Exit status: 0; 1 if something needs an operator; 2 for a wrong command line.
+//! [--dry-run]`, where the file holds `{"findings":[{"node":"n1","reason":"..."}],"passed":["n2"],"fleet":40}`.
+//! Without `--apply` it shows which drains it would make. Exit status: 0; 1 if something needs an operator; 2 for a
+//! wrong command line.
 
 use pmmpi_node_actions::{Action, Finding, Scontrol, Settings, run};
 use serde::Deserialize;
@@ -92,5 +93,5 @@ fn named(text: &str) -> Result<Action, String> {
 }
 
 fn number(text: &str) -> Result<u32, String> {
-    text.parse().map_err(|_| format!("{text} is no number"))
+    text.parse().map_err(|_| format!("{text} is not a number"))
 }

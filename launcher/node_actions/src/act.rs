@@ -5,7 +5,7 @@ use crate::{comment, features};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A change of one node. Each is one `scontrol update`, so that no node is ever between two states.
+/// A change of one node. Each change is one `scontrol update`, so that no node is left with half of a change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "act", content = "text", rename_all = "snake_case")]
 pub enum Act {
@@ -61,7 +61,7 @@ impl Act {
         wanted
     }
 
-    /// True if the node is as this act wants it, as far as pmmpi's own mark goes.
+    /// True if pmmpi's own mark on the node is as this act wants it.
     pub(crate) fn is_done(&self, node: &NodeState) -> bool {
         match self {
             Act::Drain(reason) => {
@@ -79,11 +79,11 @@ impl Act {
         }
     }
 
-    /// Compares the node after the act with the node before: what is not as it should be. Somebody may have changed the
-    /// node at the same time.
+    /// Compares the node after the act with the node before the act. The error says what is not as it should be,
+    /// perhaps because somebody changed the node at the same time.
     pub(crate) fn check(&self, before: &NodeState, after: &NodeState) -> Result<(), String> {
         if !self.is_done(after) {
-            return Err(format!("the node is not as wanted: {}", self.seen(after)));
+            return Err(format!("the node did not change as wanted: {}", self.seen(after)));
         }
         let wanted = self.wanted(before);
         let found =
@@ -91,8 +91,8 @@ impl Act {
         match found[0] == found[1] {
             true => Ok(()),
             false => Err(format!(
-                "the act is done, but comment or features of others differ from before; somebody changed them at the same \
-                 time: before, comment {:?}, features {}; after, comment {:?}, features {}",
+                "the change is done, but comment or features of others differ, too; perhaps somebody changed them at \
+                 the same time. Before: comment {:?}, features {}. After: comment {:?}, features {}",
                 before.comment,
                 before.available_features.join(","),
                 after.comment,

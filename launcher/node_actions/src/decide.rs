@@ -1,4 +1,4 @@
-//! Whether pmmpi may change a node, from the node's state alone.
+//! Decides whether pmmpi may change a node. Only the state of the node matters.
 
 use crate::act::Act;
 use crate::error::one_line;
@@ -19,7 +19,7 @@ pub(crate) enum Wish {
 /// Why pmmpi leaves a node as it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Skip {
-    /// The name is not that of one host.
+    /// The name is not the name of a single host.
     BadName,
     /// The node was found slow and also passed.
     Contradiction,
@@ -27,9 +27,9 @@ pub enum Skip {
     OverLimit,
     /// Slurm has no node of this name.
     Unknown,
-    /// pmmpi cannot read the node's state: why.
+    /// pmmpi cannot read the node's state, with the reason.
     Unreadable(String),
-    /// Slurm or somebody else took the node out of service; its state and reason.
+    /// Slurm or somebody else took the node out of service. The text has the node's state and reason.
     OutOfService(String),
     /// Somebody else set this reason.
     OthersReason(String),
@@ -39,7 +39,7 @@ pub enum Skip {
     NotMarked,
     /// scontrol may not keep the comment of others exactly.
     OddComment,
-    /// pmmpi stopped before it came to this node: why.
+    /// pmmpi stopped before it came to this node, with the reason.
     Stopped(String),
 }
 
@@ -72,7 +72,7 @@ pub(crate) fn decide(action: &Action, wish: &Wish, node: &NodeState) -> Result<A
     }
 }
 
-/// True if the node carries the mark of this action.
+/// True if the node has the mark that this action sets.
 pub(crate) fn is_marked(action: &Action, node: &NodeState) -> bool {
     match action {
         Action::Drain => node.has_drain() && node.has_our_reason(),
@@ -86,21 +86,24 @@ pub(crate) fn is_marked(action: &Action, node: &NodeState) -> bool {
 impl fmt::Display for Skip {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Skip::BadName => f.write_str("this is no name of one host"),
-            Skip::Contradiction => f.write_str("found slow, but also passed: screen this node again"),
+            Skip::BadName => f.write_str("this is not the name of a single host"),
+            Skip::Contradiction => {
+                f.write_str("the screen found this node slow, but the node also passed: screen it again")
+            }
             Skip::OverLimit => f.write_str("more nodes are slow than pmmpi may mark"),
-            Skip::Unknown => f.write_str("Slurm has no node of this name (`scontrol show node` lists the names)"),
-            Skip::Unreadable(why) => write!(f, "pmmpi cannot read its state: {why}"),
+            Skip::Unknown => f.write_str("Slurm has no node with this name (`scontrol show node` lists the names)"),
+            Skip::Unreadable(why) => write!(f, "pmmpi cannot read the state of this node: {why}"),
             Skip::OutOfService(state) => {
-                write!(f, "Slurm or somebody else took it out of service ({state})")
+                write!(f, "Slurm or somebody else took this node out of service ({state})")
             }
             Skip::OthersReason(reason) => write!(f, "somebody else set the reason `{reason}`"),
-            Skip::AlreadyMarked => f.write_str("pmmpi has already marked it"),
-            Skip::NotMarked => f.write_str("passed, and has no mark that this action of pmmpi sets"),
+            Skip::AlreadyMarked => f.write_str("pmmpi has already marked this node"),
+            Skip::NotMarked => f.write_str("the node passed, and does not have the mark that --apply sets"),
             Skip::OddComment => f.write_str(
-                "scontrol may not keep its comment exactly (several lines, or a quote or space at its start or end)",
+                "scontrol may not keep its comment exactly: the comment has several lines, or begins or ends with a \
+                 quote or space",
             ),
-            Skip::Stopped(why) => write!(f, "pmmpi stopped before: {why}"),
+            Skip::Stopped(why) => write!(f, "pmmpi stopped before it came to this node: {why}"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What can go wrong in pmmpi's own work. No error marks a node.
+//! The errors of pmmpi's own work. An error never marks a node.
 
 use std::fmt;
 use std::io;
@@ -21,13 +21,13 @@ pub enum Error {
         /// The system's reason.
         reason: io::Error,
     },
-    /// The file is no journal that this pmmpi can use: what it is, and what to do.
+    /// The file is not a journal that this pmmpi can use: what it is, and what to do.
     NoJournal(PathBuf, String),
-    /// Another pmmpi is acting.
+    /// Another pmmpi is changing nodes.
     Held {
         /// The journal, which the other process has locked.
         path: PathBuf,
-        /// The process that last wrote that it begins, if one did.
+        /// The process that wrote the last line `begin`, if there is one.
         holder: Option<String>,
     },
 }
@@ -44,20 +44,20 @@ pub struct ToolError {
 /// Why a call of `scontrol` failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Why {
-    /// No folder in PATH has it.
+    /// No folder in PATH has scontrol.
     Missing,
-    /// The system could not start it.
+    /// The system could not start scontrol.
     NotStarted(String),
-    /// It did not end within this time, and pmmpi killed it.
+    /// scontrol did not end within this time, and pmmpi killed it.
     TooLong(Duration),
-    /// It ended with an error, and printed this.
+    /// scontrol ended with an error, and printed this.
     Failed(String),
-    /// pmmpi does not understand what it printed.
+    /// pmmpi does not understand what scontrol printed.
     Unreadable(String),
 }
 
 impl ToolError {
-    /// True if the next call will probably fail, too: then pmmpi acts on no more nodes.
+    /// True if the next call will probably fail, too. Then pmmpi changes no more nodes.
     pub(crate) fn is_general(&self) -> bool {
         matches!(self.why, Why::Missing | Why::NotStarted(_) | Why::TooLong(_))
     }
@@ -71,7 +71,9 @@ impl fmt::Display for ToolError {
                 f,
                 "{command} is in no folder of PATH; run pmmpi on a host with Slurm's commands, or add their folder to PATH"
             ),
-            Why::NotStarted(why) => write!(f, "cannot start `{command}`: {why}; check the file's rights"),
+            Why::NotStarted(why) => {
+                write!(f, "cannot start `{command}`: {why}; check the permissions of the file")
+            }
             Why::TooLong(limit) => write!(
                 f,
                 "`{command}` did not end within {} s, and pmmpi ended it; check with `scontrol ping` that Slurm's \
@@ -80,13 +82,14 @@ impl fmt::Display for ToolError {
             ),
             Why::Failed(message) => write!(
                 f,
-                "`{command}` failed: {}; run this command by hand: it needs Slurm's controller, and to change a node \
-                 the rights of a Slurm operator",
+                "`{command}` failed: {}; run this command by hand to find the problem. It needs Slurm's controller. \
+                 To change a node, it also needs the rights of a Slurm operator",
                 one_line(message)
             ),
             Why::Unreadable(what) => write!(
                 f,
-                "pmmpi does not understand `{command}`: {}; run this command by hand, and report its output",
+                "pmmpi does not understand the output of `{command}`: {}; run this command by hand, and send its \
+                 output to the developers of pmmpi",
                 one_line(what)
             ),
         }
@@ -102,12 +105,13 @@ impl fmt::Display for Error {
             Error::Tool(error) => error.fmt(f),
             Error::Journal { path, what, reason } => write!(
                 f,
-                "cannot {what} the log {}: {reason}; pmmpi changes no node without a log: make room or name another file",
+                "cannot {what} the log {}: {reason}; pmmpi changes no node without a log: free some disk space, or \
+                 name another file",
                 path.display()
             ),
             Error::NoJournal(path, why) => write!(f, "cannot use {} as log: {why}", path.display()),
             Error::Held { path, holder } => {
-                write!(f, "another pmmpi is acting on nodes and holds the log {}", path.display())?;
+                write!(f, "another pmmpi is changing nodes and has locked the log {}", path.display())?;
                 if let Some(holder) = holder {
                     write!(f, ": {holder}")?;
                 }
@@ -133,7 +137,7 @@ impl From<ToolError> for Error {
     }
 }
 
-/// A foreign text for a terminal, in one line.
+/// A text of another program, safe for a terminal and in one line.
 pub(crate) fn one_line(text: &str) -> String {
     pmmpi::text::printable(&text.trim().replace('\n', " "))
 }

@@ -1,6 +1,6 @@
 //! pmmpi's feature in a node's lists of features. The other features belong to others, and keep their order.
 
-/// The list with this feature, once, at its end unless it is there.
+/// The list with this feature. If the list does not have the feature yet, the feature is at its end.
 pub(crate) fn with(features: &[String], name: &str) -> Vec<String> {
     let mut features = features.to_vec();
     if !has(&features, name) {

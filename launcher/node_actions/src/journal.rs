@@ -1,7 +1,9 @@
-//! The journal: a line of JSON before each act (intent) and one after it (outcome), each on disk before pmmpi goes on.
+//! The journal has a line of JSON before each act (the intent) and a line after it (the outcome). pmmpi waits until
+//! each line is on disk.
 //!
-//! An intent without outcome shows the next run where a killed pmmpi was. A line without end comes from a kill or a full
-//! disk during the write: no act followed it, so the next run ignores it. The journal is also the lock (flock).
+//! An intent without an outcome shows the next run what a killed pmmpi was doing. If a kill or a full disk interrupts
+//! the write of a line, the line has no end. No act followed such a line, so the next run ignores it. The journal is
+//! also the lock (flock).
 
 use crate::act::Act;
 use crate::error::Error;
@@ -19,13 +21,13 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// The version of the lines.
 const VERSION: u32 = 1;
-/// Longer than any line of pmmpi's.
+/// A line of pmmpi is always shorter.
 const MOST_LINE_BYTES: u64 = 1 << 20;
 /// Room for an intent and its outcome.
 const RESERVED_BYTES: u64 = 64 << 10;
 /// How long to wait for the lock.
 const PATIENCE: Duration = Duration::from_millis(500);
-/// How each journal begins: so pmmpi never writes into another file.
+/// Each journal begins with this. pmmpi does not write into files that begin with something else.
 const MARK: &[u8] = b"{\"pmmpi_node_actions\":";
 
 /// One line.
@@ -43,19 +45,19 @@ struct Line {
 pub(crate) enum Entry {
     /// A run has the lock.
     Begin { process: u32, host: String, user: u32 },
-    /// Unless somebody changes the node before, an act follows.
+    /// An act follows, unless somebody changes the node first.
     Intent {
         id: u64,
         node: String,
         #[serde(flatten)]
         act: Act,
     },
-    /// What became of an intent.
+    /// The result of an intent.
     Outcome {
         id: u64,
         node: String,
         result: Result,
-        /// What else to know.
+        /// More about the result, for example an error.
         note: Option<String>,
         /// The node directly before the act; `None` after a kill.
         before: Option<Box<NodeState>>,
@@ -67,15 +69,15 @@ pub(crate) enum Entry {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Result {
-    /// The node is as wanted.
+    /// The node changed as wanted.
     Done,
     /// The node's state changed after the intent, so there was no act.
     Skipped,
-    /// The node is not as wanted.
+    /// The node did not change as wanted.
     Failed,
-    /// After a kill: the node is as wanted.
+    /// After a kill: the node has changed as wanted.
     FoundDone,
-    /// After a kill: the node is not as wanted.
+    /// After a kill: the node has not changed as wanted.
     FoundNotDone,
     /// After a kill: Slurm no longer has the node.
     NodeGone,
@@ -110,7 +112,7 @@ impl Journal {
         if !file.metadata().map_err(fail("open"))?.is_file() {
             return Err(Error::NoJournal(
                 path.to_owned(),
-                "it is no regular file; name another file".to_owned(),
+                "it is not a regular file; name another file".to_owned(),
             ));
         }
         let is_locked = lock(&file).map_err(fail("lock"))?;
@@ -158,8 +160,8 @@ impl Journal {
         self.file.sync_all().map_err(|reason| self.error("save", reason))
     }
 
-    /// Refuses an almost full disk before the act, so that the outcome finds room. Network file systems may not support
-    /// this; then the next run writes an outcome that found no room.
+    /// Fails before the act if the disk is almost full, so that there is room for the outcome. Some network file
+    /// systems cannot reserve room. There the outcome may not fit, and the next run writes it.
     fn reserve(&self) -> io::Result<()> {
         let end = self.file.metadata()?.len() as libc::off_t;
         // SAFETY: the file is open. KEEP_SIZE: the file does not become longer.
@@ -178,8 +180,8 @@ impl Journal {
         }
     }
 
-    /// If somebody moves or removes the file, for example logrotate, the next pmmpi makes a new one, and this lock
-    /// protects nothing.
+    /// Checks that the file is still there. If somebody (for example logrotate) moves or removes the file, the next
+    /// pmmpi creates a new file, and the lock on the old file has no effect.
     fn is_in_place(&self) -> io::Result<()> {
         let (here, own) = (fs::metadata(&self.path)?, self.file.metadata()?);
         match (here.dev(), here.ino()) == (own.dev(), own.ino()) {
@@ -222,12 +224,12 @@ impl Past {
             }
             // A run may have been killed during its first write.
             if is_first && !line.starts_with(MARK) && !MARK.starts_with(line.trim_ascii_end()) {
-                let why = "it has something else in it; name another file, or a new one";
+                let why = "it is not a log of pmmpi; name another file, or a new file";
                 return Err(Error::NoJournal(path.to_owned(), why.to_owned()));
             }
             is_first = false;
             is_torn = !line.ends_with(b"\n");
-            // Lines that a kill cut are no JSON.
+            // A line that a kill cut is not JSON.
             let Ok(value) = serde_json::from_slice::<serde_json::Value>(&line) else { continue };
             let version = value["pmmpi_node_actions"].as_u64();
             let line = serde_json::from_value::<Line>(value).ok().filter(|_| version == Some(VERSION.into()));
@@ -251,8 +253,9 @@ impl Past {
     }
 }
 
-/// False if another process has the lock. The kernel unlocks the file when the last process that has it ends, however it
-/// ends. A process that another thread forks has it until this process executes its program: hence the patience.
+/// False if another process has the lock. The Linux kernel unlocks the file when the last process that has this file
+/// open ends. If another thread forks, the new process has the file open until it executes its program. So this
+/// function tries again for a short time.
 fn lock(file: &File) -> io::Result<bool> {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -268,7 +271,7 @@ fn lock(file: &File) -> io::Result<bool> {
     }
 }
 
-/// After this, a new file is also on disk by its name.
+/// After this, the name of a new file is on disk, too.
 fn sync_folder(path: &Path) -> io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     File::open(folder)?.sync_all()

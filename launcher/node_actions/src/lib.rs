@@ -1,13 +1,13 @@
 //! Acts on the findings of `pmmpi screen` in Slurm: drains, comments or labels slow nodes, and resumes nodes that passed.
 //!
-//! [`run`] reads every node's state, decides ([`Decision`]), writes each act into a [journal](Error::Journal) before and
-//! after, and reads the node again directly before and after each act. One act is one `scontrol update` of one node,
-//! which Slurm does as a whole or not at all. pmmpi never changes what somebody else has set: a state, a reason, a part
-//! of a comment, a feature. Whatever fails in pmmpi itself drains no node.
+//! [`run`] reads every node's state, decides ([`Decision`]), writes each act into a [journal](Error::Journal) before
+//! and after, and reads the node again directly before and after each act. One act is one `scontrol update` of one
+//! node, which Slurm does as a whole or not at all. pmmpi never changes what somebody else has set: a state, a
+//! reason, a part of a comment, a feature. An error in pmmpi itself never drains a node.
 //!
-//! One risk stays, because Slurm has no update on a condition. Somebody may change a node in the milliseconds between
-//! pmmpi's last read and its update. Then pmmpi's reason replaces theirs, or pmmpi ends their drain. The journal has the
-//! state before and after each act.
+//! One risk remains, because Slurm has no conditional update. Somebody may change a node in the milliseconds between
+//! pmmpi's last read and its update. Then pmmpi replaces their reason, or ends their drain. The journal has the state
+//! of the node before and after each act.
 
 #![warn(missing_docs)]
 

@@ -1,14 +1,14 @@
-//! How many nodes pmmpi may mark.
+//! The limit of how many nodes pmmpi may mark.
 //!
-//! If more nodes are slow than the limit allows, pmmpi marks none of them. It does not take the slowest ones up to the
-//! limit: many slow nodes at once have a common cause, such as a new kernel, a file system or the cooling, and then each
-//! drain costs capacity and repairs nothing. The limit also counts nodes that carry pmmpi's mark from earlier runs.
-//! Otherwise a run every hour would drain the whole fleet, a few nodes at a time.
+//! If more nodes are slow than the limit allows, pmmpi marks none of them, not even the slowest. The reason: if many
+//! nodes are slow at once, they usually have a common cause, such as a new Linux kernel, a file system or the
+//! cooling. Then a drain takes nodes out of service, but repairs nothing. Nodes with pmmpi's mark from earlier runs
+//! count, too. Otherwise a run every hour would drain the whole fleet, a few nodes at a time.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// 1 of this many nodes is 5 % of the fleet.
+/// One of 20 nodes is 5 % of the fleet.
 const FLEET_PER_NODE: u32 = 20;
 const MOST_BY_DEFAULT: u32 = 10;
 
@@ -20,9 +20,9 @@ pub(crate) fn default(fleet: u32) -> u32 {
 /// More nodes than the limit allows are slow, so pmmpi marks none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OverLimit {
-    /// Nodes that were found slow.
+    /// Number of nodes that the screen found slow.
     pub found: usize,
-    /// Nodes that carry pmmpi's mark and were not found slow now.
+    /// Number of other nodes that have pmmpi's mark from earlier runs.
     pub marked_before: usize,
     /// The limit.
     pub limit: u32,
@@ -30,7 +30,7 @@ pub struct OverLimit {
     pub by_default: bool,
 }
 
-/// Refuses if findings and nodes with pmmpi's mark together are more than the limit. Every finding counts, also one for
+/// Fails if findings and nodes with pmmpi's mark together are more than the limit. Every finding counts, also one for
 /// a node that somebody else has drained, because it shows how widespread the problem is.
 pub(crate) fn check(
     found: &BTreeSet<&str>,
@@ -53,12 +53,12 @@ impl fmt::Display for OverLimit {
         if *marked_before > 0 {
             write!(f, ", and {marked_before} more still marked by pmmpi")?;
         }
-        let origin = if *by_default { ", 5 % of the fleet, at least 1 and at most 10" } else { "" };
+        let origin = if *by_default { ": 5 % of the fleet, at least 1 and at most 10" } else { "" };
         write!(
             f,
-            "; pmmpi may mark {limit} (max-nodes{origin}). pmmpi marked none: so many slow nodes may have a common \
-             cause, which no drain repairs. Look for this cause; repair and resume marked nodes; or set max-nodes to at \
-             least {}",
+            "; pmmpi may mark {limit} (--max-nodes{origin}). pmmpi marked none, because many slow nodes may have a \
+             common cause, which a drain does not repair. Look for this cause, or repair and resume the marked nodes, or set \
+             --max-nodes to at least {}",
             found + marked_before
         )
     }
@@ -96,6 +96,6 @@ mod tests {
         assert!(
             text.starts_with("12 nodes found slow, and 3 more still marked by pmmpi; pmmpi may mark 10 ")
         );
-        assert!(text.ends_with("set max-nodes to at least 15"), "{text}");
+        assert!(text.ends_with("set --max-nodes to at least 15"), "{text}");
     }
 }

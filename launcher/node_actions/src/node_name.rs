@@ -1,4 +1,4 @@
-//! Which texts may be the name of one node on scontrol's command line.
+//! Decides whether a text may be the name of one node on scontrol's command line.
 
 /// The longest host name of the domain name system.
 const MOST_BYTES: usize = 253;

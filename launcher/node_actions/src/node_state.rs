@@ -1,17 +1,17 @@
 //! The state of a node, as `scontrol show node` prints it.
 //!
 //! pmmpi reads the form with many lines. In the form with one line (`--oneliner`), a comment with the text
-//! ` Reason=pmmpi: x` looks like a reason. pmmpi takes no output that it could misread: a field that comes twice or in
-//! another order, a missing field, or an output that was cut.
+//! ` Reason=pmmpi: x` looks like a reason. pmmpi rejects output that it could misread: a field that comes twice or in
+//! another order, a missing field, or output that was cut.
 
 use crate::features;
 use crate::reason::OURS;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Between the records of two nodes, and after the last: its absence shows that the output was cut.
+/// Ends the record of each node. If it is missing after the last record, the output was cut.
 const END: &str = "\n\n";
-/// Before each line of a record but the first.
+/// Begins each line of a record except the first line.
 const INDENT: &str = "   ";
 /// The base states in which a node is in service.
 const IN_SERVICE: [&str; 3] = ["IDLE", "ALLOCATED", "MIXED"];
@@ -48,11 +48,11 @@ pub struct Reason {
 /// Whether Slurm gives jobs to a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Service {
-    /// It does.
+    /// Slurm gives jobs to the node.
     In,
     /// Only the flag DRAIN keeps jobs away.
     Drained,
-    /// It does not, or pmmpi does not know the state.
+    /// Slurm gives no jobs to the node, or pmmpi does not know the state.
     Out,
 }
 
@@ -83,7 +83,7 @@ impl NodeState {
 }
 
 impl Reason {
-    /// True if pmmpi wrote it. pmmpi writes one line.
+    /// True if pmmpi wrote this reason. A reason of pmmpi has one line.
     pub fn is_ours(&self) -> bool {
         self.text.starts_with(OURS) && !self.text.contains('\n')
     }
@@ -98,7 +98,8 @@ impl Reason {
     }
 }
 
-/// All nodes of an output by name; a text says what is wrong with a record. The error is that of the whole output.
+/// All nodes of an output by name, or for a record the text that says what is wrong with it. The error of the
+/// function is about the whole output.
 pub(crate) fn read_all(output: &str) -> Result<BTreeMap<String, Result<NodeState, String>>, String> {
     let rest = output.strip_suffix(END).ok_or_else(|| not_a_record(output))?;
     let mut nodes = BTreeMap::new();
@@ -130,7 +131,7 @@ fn read(name: &str, record: &str) -> Result<NodeState, String> {
         fields.add(line)?;
     }
     let [state, available, active, reason, comment] = fields.values;
-    let required = |value: Option<String>, field| value.ok_or_else(|| format!("it has no {field}"));
+    let required = |value: Option<String>, field| value.ok_or_else(|| format!("the record has no {field}"));
     let state = required(state, "State")?;
     // Other fields follow on the same line.
     let state = state.split(' ').next().unwrap_or_default().split('+').map(str::to_owned).collect();
@@ -147,7 +148,8 @@ fn read(name: &str, record: &str) -> Result<NodeState, String> {
 const STATE: usize = 0;
 const REASON: usize = 3;
 const COMMENT: usize = 4;
-/// In the order of the fields in a record. Each begins a line, because the values of some contain spaces.
+/// The fields in the order of a record. pmmpi looks for each field only at the start of a line, because some values
+/// contain spaces.
 const NAMES: [&str; 5] = ["State=", "AvailableFeatures=", "ActiveFeatures=", "Reason=", "Comment="];
 /// A text that Slurm prints after the comment.
 const EXTRA: &str = "Extra=";
@@ -155,9 +157,9 @@ const EXTRA: &str = "Extra=";
 #[derive(Default)]
 struct Fields {
     values: [Option<String>; 5],
-    /// The field that a line without a field's name continues; `None` outside reason and comment.
+    /// A line without the name of a field continues this field; `None` outside reason and comment.
     open: Option<usize>,
-    /// After comment or extra text, lines may be part of such a text.
+    /// True after a comment or extra text: a line may then be part of this text.
     are_over: bool,
 }
 
@@ -169,7 +171,7 @@ impl Fields {
                 value.push('\n');
                 value.push_str(line);
             } else if !self.are_over {
-                return Err(format!("pmmpi cannot read its line {line:?}"));
+                return Err(format!("pmmpi cannot read the line {line:?}"));
             }
             return Ok(());
         };
@@ -177,7 +179,7 @@ impl Fields {
         let known = NAMES.iter().position(|name| field.starts_with(name));
         if let Some(at) = known {
             if self.values[at].is_some() || self.are_over || (at == STATE && self.values[REASON].is_some()) {
-                return Err(format!("its line {line:?} may be part of a comment or of a reason"));
+                return Err(format!("the line {line:?} may be part of a comment or of a reason"));
             }
             self.values[at] = Some(field[NAMES[at].len()..].to_owned());
             self.open = (at >= REASON).then_some(at);

@@ -8,10 +8,10 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// 100,000 nodes print about 100 MB. A test need not fill the memory.
+/// scontrol prints about 100 MB for 100,000 nodes. Tests use a lower limit, to save memory.
 const MOST_BYTES: u64 = if cfg!(test) { 4 << 20 } else { 256 << 20 };
 const PAUSE: Duration = Duration::from_millis(2);
-/// A killed process ends within this time, unless it waits inside the kernel.
+/// A killed process ends within this time, unless it waits inside the Linux kernel.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// How a program ended.
@@ -22,8 +22,9 @@ pub(crate) enum End {
     Ended { success: bool, stdout: Vec<u8>, stderr: Vec<u8> },
 }
 
-/// Runs a program to its end. It inherits `kept`, and so keeps a lock of this file even if this process is killed. Its
-/// output goes to memory: a pipe could stay open in a process that the program leaves behind.
+/// Runs a program to its end. The program inherits `kept`, so a lock of this file lasts until the program ends, even
+/// if this process is killed. The output goes to memory and not to a pipe, because a process that the program leaves
+/// behind could keep a pipe open.
 pub(crate) fn run(command: &mut Command, limit: Duration, kept: Option<&File>) -> End {
     let deadline = Instant::now() + limit;
     let files = memory(c"stdout").and_then(|out| Ok((out, memory(c"stderr")?)));
@@ -63,7 +64,7 @@ pub(crate) fn run(command: &mut Command, limit: Duration, kept: Option<&File>) -
     }
 }
 
-/// Kills the program and what it started.
+/// Kills the program and the processes that it started.
 fn killed(child: &mut Child, end: End) -> End {
     // SAFETY: the group is the child's own, and nothing has waited for the child yet.
     unsafe { libc::kill(-(child.id() as i32), libc::SIGKILL) };

@@ -2,7 +2,7 @@
 
 use std::iter;
 
-/// With this begins each reason of pmmpi's, and no other: so pmmpi knows its own drains.
+/// Each reason of pmmpi begins with this text, and no other reason does. So pmmpi recognises its own drains.
 pub(crate) const OURS: &str = "pmmpi:";
 /// Slurm's accounting database keeps this many bytes of a reason (the type tinytext).
 const MOST_BYTES: usize = 255;

@@ -10,11 +10,11 @@ use std::fmt;
 /// The result of [`run`](crate::run).
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Report {
-    /// Acts of which an earlier pmmpi wrote no outcome, usually because it was killed.
+    /// Acts for which an earlier pmmpi wrote no outcome, usually because it was killed.
     pub recovered: Vec<Recovered>,
     /// Set if more nodes were found slow than pmmpi may mark; then it marked none.
     pub over_limit: Option<OverLimit>,
-    /// One for each node: first the nodes that passed, then those found slow.
+    /// One for each node: first the nodes that passed, then the slow nodes.
     pub decisions: Vec<Decision>,
     /// Why pmmpi stopped before the last node.
     pub stopped: Option<String>,
@@ -33,7 +33,7 @@ pub struct Recovered {
     pub found: String,
 }
 
-/// What became of a node.
+/// What pmmpi did with a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// In a dry run: pmmpi would run scontrol with these arguments.
@@ -43,7 +43,7 @@ pub enum Decision {
         /// The arguments of scontrol.
         arguments: Vec<String>,
     },
-    /// The node is as wanted.
+    /// The node changed as wanted.
     Done {
         /// The node.
         node: String,
@@ -96,7 +96,7 @@ impl fmt::Display for Recovered {
         let Recovered { node, act, time, found } = self;
         write!(
             f,
-            "{node}: an earlier pmmpi wrote no outcome of its act ({act}; {time} UTC): {}",
+            "{node}: an earlier pmmpi began a change ({act}; {time} UTC), but wrote no outcome. Now: {}",
             one_line(found)
         )
     }

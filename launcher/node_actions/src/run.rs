@@ -1,4 +1,4 @@
-//! The order of the work: lock, read, decide, and then each node alone.
+//! The order of the work: lock the journal, read all nodes, decide, and then change one node after another.
 
 use crate::act::Act;
 use crate::decide::{self, Skip, Wish};
@@ -15,8 +15,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Marks the nodes with findings, and removes the mark from nodes that passed.
 ///
-/// An error means that pmmpi acted on no node. A problem of one node is a [`Decision`], and the other nodes go on. If
-/// Slurm does not answer in time, or the journal cannot be written, pmmpi changes no more nodes ([`Report::stopped`]).
+/// An error means that pmmpi acted on no node. A problem with one node is a [`Decision`], and pmmpi continues with
+/// the other nodes. If Slurm does not answer in time, or the journal cannot be written, pmmpi changes no more nodes
+/// ([`Report::stopped`]).
 pub fn run(
     findings: &[Finding],
     passed: &[String],
@@ -54,7 +55,7 @@ pub fn run(
     Ok(report)
 }
 
-/// What the caller wants for each node, once for each: first the nodes that passed, then those with findings.
+/// What the caller wants for each node, once per node: first the nodes that passed, then those with findings.
 fn wishes(findings: &[Finding], passed: &[String]) -> Vec<(String, Result<Wish, Skip>)> {
     let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for Finding { node, reason } in findings {
@@ -89,8 +90,8 @@ fn recover(journal: &mut Journal, listed: &Listed) -> Result<Vec<Recovered>, Err
             None => (journal::Result::NodeGone, "Slurm no longer has this node".to_owned(), None),
             Some(Ok(state)) => {
                 let (result, words) = match act.is_done(state) {
-                    true => (journal::Result::FoundDone, "the act is done"),
-                    false => (journal::Result::FoundNotDone, "the act is not done"),
+                    true => (journal::Result::FoundDone, "the change is done"),
+                    false => (journal::Result::FoundNotDone, "the change is not done"),
                 };
                 (result, format!("{words}: {}", act.seen(state)), Some(Box::new(state.clone())))
             }
@@ -136,7 +137,7 @@ impl One<'_> {
         let act = match decide::decide(&self.settings.action, wish, &before) {
             Ok(act) => act,
             Err(skip) => {
-                let note = Some(format!("changed since the first read: {skip}"));
+                let note = Some(format!("the node has changed since the first read: {skip}"));
                 self.outcome(id, journal::Result::Skipped, note, Some(before), None);
                 return self.skipped(skip);
             }
@@ -152,7 +153,7 @@ impl One<'_> {
             // The intent stays open, so that the next run writes what it finds.
             Err(error) => {
                 self.note(&error);
-                let why = because(format!("pmmpi cannot tell whether the act is done: {error}"));
+                let why = because(format!("pmmpi cannot tell whether the change is done: {error}"));
                 return Decision::Failed { node: self.node.to_owned(), act, why };
             }
         };
@@ -161,7 +162,7 @@ impl One<'_> {
             return Decision::Done { node: self.node.to_owned(), act };
         };
         let why = because(found);
-        // Slurm may have the request and act later: then the intent stays open, too.
+        // Slurm may have the request, and may execute it later. So the intent stays open in this case, too.
         if !failure.is_some_and(|failure| failure.is_general()) {
             self.outcome(id, journal::Result::Failed, Some(why.clone()), Some(before), Some(after));
         }

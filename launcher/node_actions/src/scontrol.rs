@@ -17,7 +17,7 @@ const LIMIT: Duration = Duration::from_secs(30);
 /// Variables that change what scontrol prints.
 const CONFUSING: [&str; 3] = ["SLURM_TIME_FORMAT", "SCONTROL_FEDERATION", "SCONTROL_FUTURE"];
 
-/// All nodes by name; a text says why pmmpi cannot read a node's record.
+/// All nodes by name, or the text that says why pmmpi cannot read a node's record.
 pub type Listed = BTreeMap<String, Result<NodeState, String>>;
 
 /// What pmmpi needs of Slurm.
@@ -45,7 +45,7 @@ impl Scontrol {
     /// Finds scontrol in PATH.
     pub fn find() -> Result<Self, ToolError> {
         let path = env::var_os("PATH").unwrap_or_default();
-        // A relative folder would depend on the place where an operator, often root, calls pmmpi.
+        // A relative folder would depend on the folder in which an operator, often root, calls pmmpi.
         let folders = env::split_paths(&path).filter(|folder| folder.is_absolute());
         let program = folders.map(|folder| folder.join(PROGRAM)).find(|path| is_executable(path));
         let missing = || ToolError { command: PROGRAM.to_owned(), why: Why::Missing };
@@ -60,7 +60,7 @@ impl Scontrol {
         match process::run(&mut command, self.limit, lock) {
             End::NotStarted(reason) => fail(Why::NotStarted(format!("{}: {reason}", self.program.display()))),
             End::TooLong => fail(Why::TooLong(self.limit)),
-            End::TooMuch => fail(Why::Unreadable("it printed too much".to_owned())),
+            End::TooMuch => fail(Why::Unreadable("the output is too long".to_owned())),
             End::Ended { success: true, stdout, .. } => Ok(String::from_utf8_lossy(&stdout).into_owned()),
             End::Ended { success: false, stdout, stderr } => fail(Why::Failed(complaint(&stdout, &stderr))),
         }
@@ -85,7 +85,7 @@ impl Slurm for Scontrol {
         let mut nodes = self.show(&arguments)?;
         match (nodes.remove(name), nodes.is_empty()) {
             (Some(node), true) => node.map_err(unreadable),
-            _ => Err(unreadable(format!("it printed other nodes than {name}"))),
+            _ => Err(unreadable(format!("the output has other nodes than {name}"))),
         }
     }
 

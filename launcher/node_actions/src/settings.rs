@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 /// The name of the feature, unless the caller names another.
 const FEATURE: &str = "pmmpi_slow";
-/// Every feature of pmmpi's begins with this, so that pmmpi never removes a feature of the site's.
+/// The name of each feature of pmmpi begins with this, so that pmmpi never removes a feature of the site.
 const FEATURE_START: &str = "pmmpi";
 const MOST_FEATURE_BYTES: usize = 64;
 
@@ -62,7 +62,7 @@ impl Settings {
         }
         Err(Error::Setting(format!(
             "pmmpi cannot use the feature {name:?}: its name must begin with {FEATURE_START}, so that pmmpi never removes \
-             a feature of the site; use letters, digits and _, at most {MOST_FEATURE_BYTES}, for example {FEATURE}"
+             a feature of the site; use at most {MOST_FEATURE_BYTES} letters, digits and _, for example {FEATURE}"
         )))
     }
 }
