@@ -2,21 +2,22 @@
 //!
 //! Threads that sleep in a barrier of the standard library wake one after another (futex(2)), and on many cores the
 //! last one starts a repetition tens of microseconds after the first one. Threads that spin start when they see one
-//! store: the spread is the time of one cache miss.
+//! store, so their starts differ only by the time of one cache miss.
 
 use std::hint;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// Spins before a thread gives its hardware thread away: about 0.1 ms. Only needed if another program keeps one of
-/// the team's threads from its hardware thread.
+/// A thread spins this often (about 0.1 ms) before it yields its hardware thread. This matters only if another
+/// program uses the hardware thread of a thread of the team.
 const SPINS: u32 = 4096;
 
 /// A barrier for a fixed number of threads; threads can use it again at once.
 pub(crate) struct SpinBarrier {
     members: usize,
     arrived: Line,
-    /// Grows by 1 when all threads have arrived. Threads wait on this line, and arrivals do not disturb it.
+    /// Grows by 1 when all threads have arrived. Threads that wait read this cache line, and threads that arrive
+    /// write the other one.
     round: Line,
 }
 

@@ -1,8 +1,8 @@
 //! Floating-point speed with products of matrices, one product per hardware thread.
 //!
-//! The matrices hold whole numbers that are small enough that every sum is exact in doubles, in whatever order a
-//! library adds. So the check needs no tolerance and finds every flipped bit of a product: it multiplies both sides
-//! with a random vector (Freivalds 1977), in whole numbers modulo 2^64.
+//! The elements of the matrices are small whole numbers, so every sum is exact in doubles, whatever the order in
+//! which a library adds. So the check needs no tolerance, and finds every flipped bit of a product: it multiplies
+//! both sides with a random vector (Freivalds 1977), in whole numbers modulo 2^64.
 
 mod blas;
 mod product;
@@ -17,7 +17,8 @@ use product::{operand, operand_bits, wrong_element};
 const MEASURES: [Measure; 1] = [Measure { name: "dgemm", unit: "GFLOP/s", larger_is_better: true }];
 /// The matrices A, B and C.
 const MATRICES: usize = 3;
-/// The crate matrixmultiply multiplies blocks of 1024 columns, whose part of B fills a second-level cache of 2 MiB alone.
+/// The crate matrixmultiply multiplies blocks of 1024 columns. The part of B in such a block alone fills a
+/// second-level cache of 2 MiB.
 const MOST_COLUMNS: usize = 512;
 
 /// Settings of [`Dgemm`].
@@ -27,7 +28,7 @@ pub struct DgemmSettings {
     pub n: u32,
     /// Products that each thread computes and adds in a repetition.
     pub products: u32,
-    /// The library that multiplies; without one, the crate matrixmultiply does.
+    /// The library that multiplies; `None`: the crate matrixmultiply.
     pub blas: Option<Blas>,
 }
 
@@ -178,7 +179,8 @@ impl Matrices {
         Err(wrong.into_wrong(of, hardware_thread))
     }
 
-    /// A and B must be as they were made: with a wrong A or B, the product would agree with them.
+    /// Checks that A and B still have their first values. With a wrong A or B, the check of the product finds no
+    /// error.
     fn check_operands(&mut self, hardware_thread: u32) -> Result<(), Wrong> {
         let operand_bits = self.operand_bits;
         for ((matrix, values), name) in self.all()[..2].iter().enumerate().zip(["A", "B"]) {

@@ -17,7 +17,7 @@ use std::process;
 use std::sync::Arc;
 
 const MEASURES: [Measure; 2] = [megabytes("write"), megabytes("read")];
-/// Disks accept blocks of a multiple of this with O_DIRECT.
+/// With O_DIRECT, the size of a block must be a multiple of this.
 const SECTOR_BYTES: usize = 4096;
 const SECTOR_WORDS: usize = SECTOR_BYTES / size_of::<u64>();
 const MOST_BLOCK_BYTES: usize = 1 << 30;
@@ -112,7 +112,7 @@ impl Kernel for Disk {
         let buffers = self.buffers.as_ref();
         let buffers = buffers.ok_or_else(|| Error::Internal("disk ran before it was prepared".to_owned()))?;
         self.repetitions += 1;
-        // Differs between processes, so that an old file's content is not right.
+        // The salt differs between processes, so that the content of an old file fails the check.
         let salt = u64::from(process::id()) << 32 | self.repetitions;
         let (settings, blocks) = (Arc::clone(&self.settings), self.blocks);
         let times = team.with(buffers, move |member, buffers| match buffers {
@@ -199,7 +199,7 @@ impl Buffers {
         Ok(buffers)
     }
 
-    /// Gives each sector of the expected block its own number, so that no sector may be at a wrong place.
+    /// Gives each sector of the expected block its own number, so that the check finds a sector at a wrong place.
     fn expect(&mut self, salt: u64, block: u64) -> &mut Pages {
         let mut random = Random(Random(salt).next() ^ block);
         for sector in self.expected.words::<u64>().chunks_mut(SECTOR_WORDS) {
@@ -233,7 +233,8 @@ impl Buffers {
         }
         write_ns += timed(|| file.sync_data()).map_err(|e| failed("write", e))?;
         between(file).map_err(|e| failed("change", e))?;
-        // Without O_DIRECT the reads must not find their data in memory; the call has no effect with it.
+        // Without O_DIRECT, this call removes the file from the page cache, so that the reads use the disk. With
+        // O_DIRECT, the call has no effect.
         // SAFETY: the file is open.
         unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
         for block in 0..blocks {

@@ -1,4 +1,4 @@
-//! Peak floating-point speed: chains of multiply-adds that do not need one another.
+//! Peak floating-point speed: independent chains of multiply-adds.
 //!
 //! Each lane of each chain computes x = x x + c again and again. For these c the numbers stay between -2 and 2, and an
 //! error grows with almost every step: one wrong bit changes the end completely. Only an error in the last bits of a
@@ -75,8 +75,8 @@ impl Fma {
             return Err(Error::Setting("fma needs at least 1 call per repetition".to_owned()));
         }
         let chains = machine::all_here().into_iter().next();
-        let chains =
-            chains.ok_or_else(|| Error::Internal("This processor has no chains for fma".to_owned()))?;
+        let chains = chains
+            .ok_or_else(|| Error::Internal("The kernel fma has no chains for this processor".to_owned()))?;
         Ok(Self { settings, chains, threads: None })
     }
 

@@ -43,7 +43,7 @@ pub trait Kernel {
     /// What the kernel measures. The first measure stands for the kernel.
     fn measures(&self) -> &'static [Measure];
 
-    /// Allocates. The pinned thread that uses a page is the first to touch this page.
+    /// Allocates the memory. The pinned thread that uses a page is the first thread that touches this page.
     fn prepare(&mut self, team: &Team) -> Result<(), Error>;
 
     /// Runs one timed repetition.
@@ -75,8 +75,8 @@ pub fn repeat(
     Ok(done)
 }
 
-/// A rate in units per nanosecond (1e9 a second): `thread` in the time of each thread, and for the node the sum of all
-/// threads in the time from the earliest start to the latest end.
+/// Rates in units per nanosecond (1e9 per second). Each thread has the rate `thread` / its time. The node has the
+/// rate `thread` x the number of threads / the time from the earliest start to the latest end.
 pub(crate) fn rate(measure: Measure, thread: f64, spans: &[Span]) -> Value {
     let threads: Vec<f64> = spans.iter().map(|span| thread / span.elapsed_ns() as f64).collect();
     let node = thread * spans.len() as f64 / Span::of_all(spans).elapsed_ns() as f64;

@@ -1,8 +1,8 @@
 //! Memory latency: each load needs the address that the load before it returned.
 //!
-//! Each thread has its own lines, linked to one ring in a random order. A random ring through all lines is what
-//! Sattolo's shuffle makes; here the shuffled order itself makes the ring, because the check needs the order: it knows
-//! from the order where each line must point, and where a number of loads must end.
+//! Each thread has its own lines, linked to one ring in a random order. Sattolo's shuffle would also make a random
+//! ring through all lines. This kernel makes the ring from a shuffled order, because the check needs the order: it
+//! shows where each line must point, and where a number of loads must end.
 
 use crate::error::{Error, Wrong};
 use crate::kernel::{Kernel, Measure, Repetition, Value};
@@ -13,10 +13,10 @@ use std::arch::naked_asm;
 
 const LINE_BYTES: usize = 64;
 const LINE_WORDS: usize = LINE_BYTES / size_of::<u64>();
-/// The loop has this many loads per trip, so that its counter costs nothing.
+/// The loop has this many loads per trip, so that the loop counter costs almost no time.
 const LOADS_PER_TRIP: u64 = 16;
 const MEASURES: [Measure; 1] = [Measure { name: "latency", unit: "ns", larger_is_better: false }];
-/// The order of the lines; while the kernel prepares the ring, also the next line of each line.
+/// Bytes per line for the order of the lines, and for the next line of each line while the kernel prepares the ring.
 const ORDER_BYTES: u64 = 2 * size_of::<u32>() as u64;
 
 /// Settings of [`Latency`].
@@ -26,7 +26,7 @@ pub struct LatencySettings {
     pub bytes: u64,
     /// Loads of each thread in a repetition; the kernel rounds up to a multiple of 16.
     pub loads: u64,
-    /// Asks for huge pages. Without them, the value contains misses of the translation of addresses.
+    /// Asks for huge pages. Without huge pages, the value contains TLB misses.
     pub huge_pages: bool,
 }
 
@@ -87,11 +87,11 @@ impl Kernel for Latency {
         let rings = team.create(move |member| Ring::new(lines, huge_pages, member.number as u64))?;
         let huge = team.with(&rings, |_, ring| Ok(ring.pages.huge_pages_bytes()))?;
         self.notes = vec![format!(
-            "rings of {:.3} GB together, {}",
+            "chains of pointers, {:.3} GB in all, {}",
             (all * LINE_BYTES as u64) as f64 / 1e9,
             match huge.into_iter().sum::<Option<u64>>() {
                 Some(bytes) => format!("{:.3} GB in huge pages", bytes as f64 / 1e9),
-                None => "the system does not show how much is in huge pages".to_owned(),
+                None => "the system does not show how much of it is in huge pages".to_owned(),
             }
         )];
         self.rings = Some(rings);
@@ -133,7 +133,7 @@ fn lines_per_thread(bytes: u64, threads: usize) -> Result<u32, Error> {
     u32::try_from(lines).ok().filter(|lines| *lines >= 2).ok_or_else(|| {
         let (least, most) = (2 * LINE_BYTES * threads, (u64::from(u32::MAX) * LINE_BYTES as u64) >> 30);
         Error::Setting(format!(
-            "latency cannot use {bytes} bytes; the least is {least} bytes, the most is {most} GiB per hardware thread"
+            "latency cannot use {bytes} bytes; use at least {least} bytes, and at most {most} GiB per hardware thread"
         ))
     })
 }

@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 
 const HUGE_PAGE_BYTES: usize = 2 << 20;
 
-/// Memory of its own pages, which no thread has touched yet. Starts at the border of a huge page.
+/// Memory in pages that no thread has touched yet. The memory starts at the boundary of a huge page.
 pub(crate) struct Pages {
     mapped: NonNull<u8>,
     mapped_bytes: usize,
@@ -54,7 +54,7 @@ impl Pages {
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr().cast(), self.bytes / size_of::<T>()) }
     }
 
-    /// How many bytes of the memory are in huge pages; `None` if the system does not tell.
+    /// Number of bytes of the memory in huge pages; `None` if the system does not show this number.
     pub(crate) fn huge_pages_bytes(&self) -> Option<u64> {
         let maps = fs::read_to_string("/proc/self/smaps").ok()?;
         let (start, end) =
@@ -76,7 +76,7 @@ impl Word for u8 {}
 impl Word for u64 {}
 impl Word for f64 {}
 
-/// The huge pages of a mapping; the system may show several mappings as one, which then counts in part.
+/// The huge pages of a mapping. The system may show several mappings as one; this function then counts a share of it.
 fn huge_bytes_of(smaps: &str, start: u64, end: u64) -> Option<u64> {
     let (mut share, mut sum, mut seen) = (0.0, 0.0, false);
     for line in smaps.lines() {
@@ -94,7 +94,8 @@ fn huge_bytes_of(smaps: &str, start: u64, end: u64) -> Option<u64> {
     seen.then_some(sum as u64)
 }
 
-/// Refuses an amount of memory that the node does not have, before the Linux kernel ends a process for it.
+/// Fails if the node does not have this amount of memory. Otherwise the Linux kernel might kill a process to get
+/// memory.
 pub(crate) fn require_available(bytes: u64, what: &str) -> Result<(), Error> {
     let Ok(text) = fs::read_to_string("/proc/meminfo") else { return Ok(()) };
     match available_bytes(&text) {

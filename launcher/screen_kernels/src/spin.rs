@@ -1,9 +1,9 @@
 //! Noise of the operating system, as the benchmark FWQ (fixed work quanta) measures it.
 //!
-//! Each thread repeats the same short work and reads the clock after each. A quantum that takes longer than the median
-//! quantum by more than a threshold contains a detour: an interrupt, another process, a stop of the processor. FWQ
-//! compares with the shortest quantum; the median does not take a change of the frequency for detours, and the time of
-//! the median quantum itself shows a slow core.
+//! Each thread repeats the same short work (a quantum), and reads the clock after each quantum. A quantum that takes
+//! longer than the median quantum by more than a threshold contains a detour: an interrupt, another process, a stop
+//! of the processor. FWQ compares with the shortest quantum. This kernel compares with the median, so that a change
+//! of the frequency does not look like detours. The time of the median quantum itself shows a slow core.
 
 use crate::error::{Error, Wrong};
 use crate::kernel::{Kernel, Measure, Repetition, Value};
@@ -11,7 +11,7 @@ use crate::pages::Pages;
 use crate::team::{PerThread, Span, Team, now_ns};
 use std::arch::naked_asm;
 
-/// A trip of the loop has this many steps, so that its counter costs nothing.
+/// A trip of the loop has this many steps, so that the loop counter costs almost no time.
 const STEPS_PER_TRIP: u64 = 16;
 /// x = x MULTIPLIER + ADDEND (Knuth's MMIX), modulo 2^64. No step forgets an earlier error, because two different
 /// numbers never have the same successor.
@@ -57,10 +57,10 @@ struct Quanta {
     number: u64,
 }
 
-/// What the times of one thread say.
+/// The results from the times of one thread.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Noise {
-    /// The time of all detours, of the time of all quanta.
+    /// The time of all detours divided by the time of all quanta.
     share: f64,
     detours: u64,
     longest_ns: u64,
@@ -165,7 +165,7 @@ impl Quanta {
     }
 }
 
-/// The number `steps` steps after `number`, by squaring: it shares nothing with the loop.
+/// The number `steps` steps after `number`. This function uses squaring, so it shares no code with the loop.
 fn after(number: u64, mut steps: u64) -> u64 {
     let (mut multiplier, mut addend) = (MULTIPLIER, ADDEND);
     let (mut all_multiplier, mut all_addend) = (1u64, 0u64);
@@ -181,14 +181,14 @@ fn after(number: u64, mut steps: u64) -> u64 {
     number.wrapping_mul(all_multiplier).wrapping_add(all_addend)
 }
 
-/// At least two stamps.
+/// The noise of one thread, from at least two stamps.
 fn noise(stamps: &[u64], threshold_ns: u64) -> Noise {
     let mut quanta: Vec<u64> = stamps.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).collect();
     let all_ns: u64 = quanta.iter().sum();
     let middle = quanta.len() / 2;
     let (_, median, longer) = quanta.select_nth_unstable(middle);
     let median_ns = *median;
-    // All detours are after the median.
+    // All detours are longer than the median.
     let detours = longer.iter().map(|quantum| quantum - median_ns).filter(|detour| *detour > threshold_ns);
     let (count, longest_ns, sum) =
         detours.fold((0, 0, 0), |(count, longest, sum), one| (count + 1, one.max(longest), sum + one));

@@ -16,8 +16,8 @@ use crate::kernel::{Kernel, Measure, Repetition, Value, rate};
 use crate::pages::{Pages, require_available};
 use crate::team::{PerThread, Span, Team};
 
-/// The arguments are elements (a multiple of [`STEP`], not 0), the array that it writes, the arrays that it reads (it
-/// ignores the second if it needs one array only), and STREAM's scalar.
+/// The arguments are the number of elements (a multiple of [`STEP`], not 0), the array that the loop writes, the two
+/// arrays that it reads (some loops ignore the second array), and STREAM's scalar.
 type Loop = unsafe extern "C" fn(usize, *mut f64, *const f64, *const f64, f64);
 
 /// The loops for one kind of vector registers, in STREAM's order: copy, scale, add, triad.
@@ -36,7 +36,7 @@ const MOST_REPETITIONS: u32 = 100;
 /// Start values repeat after this many elements: a prime, so that no two lines of a page, and no two pages near one
 /// another, have the same values.
 const PERIOD: usize = 1021;
-/// Between two arrays of a thread, so that their elements do not fall on the same sets of the caches.
+/// The gap between two arrays of a thread, so that their elements are not in the same sets of the caches.
 const GAP_ELEMENTS: usize = 2 * STEP;
 /// STREAM's default, for machines with small caches.
 const LEAST_ARRAY_BYTES: u64 = 80_000_000;
@@ -79,8 +79,8 @@ impl TriadSettings {
 struct Bytes {
     /// As STREAM counts: the elements that the loop reads and writes.
     stream: u64,
-    /// As memory sees them. An ordinary store also reads the line. Processors that turn full lines of ordinary stores
-    /// into writes without reading move less.
+    /// The bytes that memory moves. An ordinary store also reads the line. Some processors do not read a line if
+    /// ordinary stores fill the whole line; then memory moves fewer bytes.
     memory: u64,
 }
 
@@ -151,8 +151,8 @@ impl Triad {
     /// With the widest vectors of this processor.
     pub fn new(settings: TriadSettings) -> Result<Self, Error> {
         let loops = machine::all_here().into_iter().next();
-        let loops =
-            loops.ok_or_else(|| Error::Internal("This processor has no loops for triad".to_owned()))?;
+        let loops = loops
+            .ok_or_else(|| Error::Internal("The kernel triad has no loops for this processor".to_owned()))?;
         Ok(Self { settings, loops, arrays: None, repetitions: 0, notes: Vec::new() })
     }
 
@@ -188,7 +188,7 @@ impl Kernel for Triad {
             (elements * team.len() * size_of::<f64>()) as f64 / 1e9,
             match huge.into_iter().sum::<Option<u64>>() {
                 Some(bytes) => format!("{:.3} GB in huge pages", bytes as f64 / 1e9),
-                None => "the system does not show how much is in huge pages".to_owned(),
+                None => "the system does not show how much of it is in huge pages".to_owned(),
             }
         )];
         (self.arrays, self.repetitions) = (Some(arrays), 0);
@@ -255,7 +255,7 @@ fn elements_per_thread(array_bytes: u64, threads: usize) -> Result<usize, Error>
     let steps =
         usize::try_from(array_bytes / step).ok().filter(|steps| (1..usize::MAX >> 16).contains(steps));
     steps.map(|steps| steps * STEP).ok_or_else(|| {
-        Error::Setting(format!("triad cannot use arrays of {array_bytes} bytes; the least is {step} bytes"))
+        Error::Setting(format!("triad cannot use arrays of {array_bytes} bytes; use at least {step} bytes"))
     })
 }
 

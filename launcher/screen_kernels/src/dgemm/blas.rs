@@ -10,7 +10,7 @@ const ROW_MAJOR: c_int = 101;
 const NO_TRANSPOSE: c_int = 111;
 
 /// `cblas_dgemm`. The dimensions are 32-bit numbers in most libraries and 64-bit numbers in others (ILP64). On x86_64
-/// and aarch64 each argument has its own 64 bits, and a library that reads 32 of them reads the same number.
+/// and aarch64, each argument has 64 bits of its own. So a library that reads only 32 bits reads the same number.
 type CblasDgemm = unsafe extern "C" fn(
     c_int,
     c_int,
@@ -28,7 +28,7 @@ type CblasDgemm = unsafe extern "C" fn(
     i64,
 );
 
-/// Functions with which libraries set the number of their threads.
+/// Functions that set the number of a library's threads.
 const SET_THREADS: [&str; 5] = [
     "openblas_set_num_threads",
     "MKL_Set_Num_Threads",
@@ -48,7 +48,7 @@ pub struct Blas {
 
 impl Blas {
     /// Loads a shared library with `cblas_dgemm`, and lets it use one thread per call. Multiplies two small matrices
-    /// with it, to see that it works.
+    /// to test the library.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let shown = path.display();
         if cfg!(target_feature = "crt-static") {

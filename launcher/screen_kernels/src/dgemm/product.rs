@@ -44,7 +44,7 @@ pub(super) fn operand(matrix: usize, element: usize, bits: u32) -> i64 {
     word >> (63 - bits)
 }
 
-/// Finds the first element of C that is not `products` times A B. It may miss an error with a probability of about
+/// Finds the first element of C that is not `products` times A B. It misses an error with a probability of about
 /// 2^-63, and only if several elements of a row are wrong.
 pub(super) fn wrong_element(
     n: usize,
@@ -53,7 +53,7 @@ pub(super) fn wrong_element(
     seed: u64,
 ) -> Option<WrongElement> {
     let mut random = Random(seed);
-    // Odd numbers: no difference of one element becomes 0 modulo 2^64.
+    // Odd numbers, so that the difference of one element never becomes 0 modulo 2^64.
     let vector: Vec<i64> = (0..n).map(|_| random.next() as i64 | 1).collect();
     let times = |row: &[f64], vector: &[i64]| {
         let terms = row.iter().zip(vector).map(|(value, factor)| (*value as i64).wrapping_mul(*factor));

@@ -3,8 +3,8 @@
 use super::{Chains, Rounding};
 use std::arch::naked_asm;
 
-/// `fmla` adds to its first register, so a step needs a copy of the addends, which processors make while they rename
-/// registers. 15 chains change between v0 to v14 and v15 to v29; v31 holds the addends.
+/// `fmla` adds to its first register, so a step needs a copy of the addends. Processors make this copy while they
+/// rename registers. The values of 15 chains move between v0 to v14 and v15 to v29; v31 holds the addends.
 #[unsafe(naked)]
 unsafe extern "C" fn chains_128(_steps: u64, _constants: *const f64, _ends: *mut f64) {
     naked_asm!(

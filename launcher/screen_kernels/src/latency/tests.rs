@@ -80,7 +80,7 @@ fn sizes_that_it_cannot_use_are_errors() {
     assert!(Latency::new(small(1 << 20, 0)).is_err());
     for bytes in [0, 127, u64::MAX] {
         let error = lines_per_thread(bytes, 1).unwrap_err().to_string();
-        assert!(error.contains("the least is 128 bytes, the most is 255 GiB"), "{error}");
+        assert!(error.contains("at least 128 bytes, and at most 255 GiB"), "{error}");
     }
     assert_eq!(lines_per_thread(128, 1).unwrap(), 2);
 }

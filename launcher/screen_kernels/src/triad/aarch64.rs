@@ -1,6 +1,6 @@
 //! STREAM's loops for aarch64 (AAPCS64: elements in x0, the addresses of `to`, `from` and `and` in x1, x2 and x3, the
 //! scalar in d0). A trip of a loop works on 8 elements. `stnp` only asks the processor for non-temporal stores; some
-//! processors store as ordinary.
+//! processors make ordinary stores instead.
 
 use super::{Loop, Loops};
 use std::arch::naked_asm;
@@ -46,7 +46,7 @@ macro_rules! four {
             "fadd v3.2d, v3.2d, v18.2d", "fadd v4.2d, v4.2d, v19.2d",
             concat!($store, " q1, q2, [x1]"), concat!($store, " q3, q4, [x1, #32]"),
         );
-        // Not a fused multiply-add: its result would have other last bits than that of x86_64.
+        // Not a fused multiply-add, because the last bits of its result would differ from those on x86_64.
         stream!($triad:
             "ldp q16, q17, [x3]", "ldp q18, q19, [x3, #32]", "add x3, x3, #64",
             "fmul v16.2d, v16.2d, v0.2d", "fmul v17.2d, v17.2d, v0.2d",
