@@ -68,7 +68,7 @@ Examples:
     #[command(
         override_usage = "LAUNCHER pmmpi screen [OPTIONS] [-- PROGRAM ARGS...]",
         after_help = "Start one rank per node. Without PROGRAM, kernels run on all cores of each node.
-Nodes that look slow run more rounds. docs/screening.md has everything else.
+Nodes that look slow run more rounds. The guide is docs/screening.md.
 Example: srun -N 100 --ntasks-per-node=1 pmmpi screen --archive DIR --suggest
          mpirun --map-by ppr:1:node pmmpi screen --rounds 7 -- ./dgemm 4000"
     )]
@@ -342,16 +342,16 @@ pub struct ScreenArgs {
     /// triad,dgemm,latency,spin (default), also fma, net, disk
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub kernels: Vec<String>,
-    /// Rounds of all nodes + more of the suspects; 7: no more
+    /// K rounds of all nodes, M more of suspects (default 3+4)
     #[arg(long, value_name = "K+M", default_value = "3+4", hide_default_value = true)]
     pub rounds: String,
-    /// Warm-up rounds
+    /// Run K rounds first, without measuring
     #[arg(long, value_name = "K", default_value_t = 1, hide = true)]
     pub warmup: u32,
-    /// Warm up for at least TIME, for faults that need heat
+    /// Warm up for at least TIME, because some faults need heat
     #[arg(long, value_name = "TIME", hide = true)]
     pub soak: Option<String>,
-    /// Arrays of triad, latency: 85%, 2G
+    /// Size of the arrays of triad and latency: 85%, 2G
     #[arg(long, value_name = "SIZE")]
     pub memory: Option<String>,
     /// Stores of triad: ordinary or non-temporal
@@ -364,16 +364,16 @@ pub struct ScreenArgs {
         hide = true
     )]
     pub stores: StoresArg,
-    /// Add the kernel disk, with a file in DIR
+    /// Run the kernel disk, too, with its file in DIR
     #[arg(long, value_name = "DIR", hide = true)]
     pub disk: Option<PathBuf>,
-    /// Multiply with this library's cblas_dgemm
+    /// Use the function cblas_dgemm of the library FILE
     #[arg(long, value_name = "FILE", hide = true)]
     pub blas: Option<PathBuf>,
     /// End a kernel after TIME (default: 10m; PROGRAM: never)
     #[arg(long, value_name = "TIME")]
     pub timeout: Option<String>,
-    /// Use all cores of the node, or those of the rank
+    /// Use all cores of the node, or all cores of the rank
     #[arg(
         long,
         value_name = "OF",
@@ -383,7 +383,7 @@ pub struct ScreenArgs {
         hide = true
     )]
     pub cores: CoresArg,
-    /// Seed of the random order of kernels
+    /// Use the seed N for the random order of kernels
     #[arg(long, value_name = "N", hide = true)]
     pub seed: Option<u64>,
     #[arg(long, value_name = "DIR", help = "Folder for run files (PMMPI_OUT, else pmmpi-results)")]
@@ -401,7 +401,7 @@ pub struct ScreenArgs {
         hide = true
     )]
     pub counters: CountersArg,
-    /// text, json, csv, md, html, openmetrics, exclude, ...
+    /// Output: text,json,csv,md,html,openmetrics,exclude, ...
     #[arg(
         long,
         value_name = "AS",
@@ -424,28 +424,28 @@ pub struct ScreenArgs {
         hide_default_value = true
     )]
     pub fail_on: ScreenFailOn,
-    /// A slow node is slower by more than PERCENT
+    /// Call a node slow if it is slower by more than PERCENT
     #[arg(long, value_name = "PERCENT", hide = true)]
     pub delta: Option<String>,
-    /// False discovery rate over all kernels
+    /// Limit the false discovery rate over all kernels
     #[arg(long, value_name = "PERCENT", hide = true)]
     pub fdr: Option<String>,
     /// Print the commands that would drain slow nodes
     #[arg(long)]
     pub suggest: bool,
-    /// Change slow nodes in Slurm: drain, comment or feature
+    /// Mark slow nodes in Slurm: drain, comment or feature
     #[arg(long, value_name = "HOW", value_enum, hide_possible_values = true)]
     pub apply: Option<ApplyArg>,
-    /// Change at most N nodes (default: 5 %, at most 10)
+    /// Mark at most N nodes (default: 5 %, from 1 to 10)
     #[arg(long, value_name = "N", requires = "apply", hide = true)]
     pub max_nodes: Option<u32>,
-    /// Log of all changes; the same file for the whole cluster
+    /// Log all changes in FILE; use one FILE per cluster
     #[arg(long, value_name = "FILE", requires = "apply", hide = true)]
     pub log: Option<PathBuf>,
-    /// Compare with the screens in DIR, and add this one
+    /// Compare with the screens in DIR, and add this screen
     #[arg(long, value_name = "DIR")]
     pub archive: Option<PathBuf>,
-    /// Say of each repaired node if it is fit to return
+    /// Check whether these repaired nodes are fit to return
     #[arg(long, value_name = "NODES")]
     pub gate: Option<String>,
     /// Print only errors and the result
@@ -472,10 +472,10 @@ impl ScreenArgs {
 pub struct ActArgs {
     /// The findings, as `pmmpi-report screen --findings` writes them
     pub findings: PathBuf,
-    /// drain, comment or feature
+    /// Mark nodes with: drain, comment or feature
     #[arg(long, value_enum)]
     pub apply: ApplyArg,
-    /// Change at most N nodes
+    /// Mark at most N nodes
     #[arg(long)]
     pub max_nodes: Option<u32>,
     /// Log of all changes
@@ -486,9 +486,9 @@ pub struct ActArgs {
 /// A kernel of `pmmpi screen`.
 #[derive(Args)]
 pub struct KernelArgs {
-    /// Its name
+    /// Name of the kernel
     pub kernel: String,
-    /// Size of its arrays
+    /// Size of the arrays of the kernel
     #[arg(long)]
     pub memory: Option<String>,
     /// Stores of triad
@@ -497,7 +497,7 @@ pub struct KernelArgs {
     /// Library with cblas_dgemm
     #[arg(long)]
     pub blas: Option<PathBuf>,
-    /// Folder of the kernel disk
+    /// Folder for the file of the kernel disk
     #[arg(long)]
     pub disk: Option<PathBuf>,
 }
