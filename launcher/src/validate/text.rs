@@ -31,7 +31,9 @@ fn head(text: &mut String, findings: &Findings) -> std::fmt::Result {
         }
     };
     let (repeats, indent) = (findings.repeats, "           ");
-    let how = format!("on hardware thread {on}: median of {repeats} repeats, minus cost of snapshots");
+    let how = format!(
+        "on hardware thread {on}: median of {repeats} repeats, minus the cost of reading the counters"
+    );
     writeln!(text, "measured   {}", wrapped(&how, indent))?;
     if let Some(MemoryFindings { cache_bytes: Some(cache), array_bytes: Some(array), reason: None }) =
         &findings.memory
