@@ -203,7 +203,7 @@ pub fn measurement(arguments: &[OsString]) -> Result<MeasurementArgs, clap::Erro
     Direct::try_parse_from(std::iter::once(&name).chain(arguments)).map(|direct| direct.measurement)
 }
 
-/// How a program is measured.
+/// The options of a measurement.
 #[derive(Args)]
 pub struct MeasurementArgs {
     #[arg(long, value_name = "DIR", help = "Folder for run files (PMMPI_OUT, else pmmpi-results)")]
@@ -305,7 +305,7 @@ pub struct MeasurementArgs {
     pub argv: Vec<OsString>,
 }
 
-/// How a launch is repeated.
+/// The options of `pmmpi repeat`.
 #[derive(Args)]
 pub struct Repetition {
     /// Measure K launches (K runs)
@@ -336,7 +336,7 @@ pub struct Repetition {
     pub argv: Vec<OsString>,
 }
 
-/// How nodes are screened.
+/// The options of `pmmpi screen`.
 #[derive(Args)]
 pub struct ScreenArgs {
     /// triad,dgemm,latency,spin (default), also fma, net, disk
@@ -467,7 +467,7 @@ impl ScreenArgs {
     }
 }
 
-/// What is done with the findings of a screen.
+/// The options of the hidden command that acts on the findings of a screen.
 #[derive(Args)]
 pub struct ActArgs {
     /// The findings, as `pmmpi-report screen --findings` writes them
@@ -542,7 +542,7 @@ pub enum ScreenFailOn {
     Suspect,
 }
 
-/// How this machine is looked at.
+/// The options of `pmmpi doctor`.
 #[derive(Args)]
 pub struct Examination {
     /// Output: text or json
@@ -555,7 +555,7 @@ pub struct Examination {
     pub out: Option<PathBuf>,
 }
 
-/// What is listed.
+/// The options of `pmmpi list`.
 #[derive(Args)]
 pub struct List {
     /// events, groups, metrics or kernels (test loops)
@@ -577,7 +577,7 @@ pub enum Listing {
     Kernels,
 }
 
-/// How counters are validated.
+/// The options of `pmmpi validate`.
 #[derive(Args)]
 pub struct Validation {
     /// Output: text or json
