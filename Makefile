@@ -119,7 +119,7 @@ install-staged:
 	install -d $(addprefix $(DESTDIR)$(PREFIX)/share/doc/pmmpi/,docs/schema bench slurm)
 	install -m 644 CONTRIBUTING.md $(DESTDIR)$(PREFIX)/share/doc/pmmpi
 	install -m 644 bench/RESULTS.md $(DESTDIR)$(PREFIX)/share/doc/pmmpi/bench
-	install -m 644 slurm/* $(DESTDIR)$(PREFIX)/share/doc/pmmpi/slurm
+	install -m 755 slurm/* $(DESTDIR)$(PREFIX)/share/doc/pmmpi/slurm
 	install -m 644 docs/*.md $(DESTDIR)$(PREFIX)/share/doc/pmmpi/docs
 	install -m 644 docs/schema/*.json $(DESTDIR)$(PREFIX)/share/doc/pmmpi/docs/schema
 	install -d $(DESTDIR)$(PREFIX)/share/modulefiles/pmmpi

@@ -164,7 +164,7 @@ fn a_kernel_that_cannot_run_says_why() {
 #[test]
 fn wrong_usage_is_refused_before_anything_starts() {
     for (args, told) in [
-        (&["--kernels", "stream"][..], "--kernels stream: expected kernels out of triad, dgemm"),
+        (&["--kernels", "stream"][..], "--kernels stream: unknown kernel; the kernels are triad, dgemm"),
         (&["--rounds", "0"], "--rounds 0: expected"),
         (&["--memory", "lots"], "--memory lots: expected"),
         (&["--soak", "never"], "--soak never: expected a time"),

@@ -43,5 +43,5 @@ fn the_first_rank_of_each_node_measures_with_all_others() {
 fn one_node_alone_is_refused() {
     let output = rig::tool::run(Command::new(pmmpi()).args(["screen", "--kernels", "net"]));
     assert_eq!(output.code(), 2, "{}", output.err());
-    assert!(output.err().contains("the kernel net measures between nodes"), "{}", output.err());
+    assert!(output.err().contains("the kernel net measures the network between nodes"), "{}", output.err());
 }

@@ -19,6 +19,7 @@ use crate::run::task::{Task, Way};
 use crate::run::{exec_runner, kept_variables, node_record, run_folder};
 use crate::tool_files;
 use pmmpi::clock;
+use pmmpi::node::NodeKey;
 use pmmpi::record::run_file::reserved_bytes;
 use pmmpi::record::{End, Mode, RunHeader};
 use pmmpi::transport::fabric::Solo;
@@ -29,7 +30,11 @@ use pmmpi_workload::{Failure, screen_report, screen_rounds, signals};
 use settings::{ScreenSettings, Works};
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 use supervisor::Supervisor;
+
+/// Rank 0 says what is wrong with the command line. The other ranks wait, because some launchers kill rank 0 when they end.
+const TIME_TO_SAY_IT: Duration = Duration::from_secs(1);
 
 /// Measures all nodes and shows the result. Returns only if that fails, and on ranks that show nothing.
 pub fn run(typed: ScreenArgs) -> Result<End, Failure> {
@@ -38,6 +43,11 @@ pub fn run(typed: ScreenArgs) -> Result<End, Failure> {
     let refused = |failure: &Failure| Ok(End::Exited(launch.refuse(failure)));
     let settings = match ScreenSettings::validate(typed) {
         Ok(settings) => settings,
+        // All ranks have the same command line.
+        Err(failure) if launch.rank.is_some_and(|rank| rank > 0) => {
+            std::thread::sleep(TIME_TO_SAY_IT);
+            return Ok(End::Exited(failure.code));
+        }
         Err(failure) => return refused(&failure),
     };
     let ready = works(&settings, &launch).and_then(|works| {
@@ -98,7 +108,12 @@ fn alone(settings: &ScreenSettings, task: &Task, works: Vec<ScreenWork>) -> Resu
 fn works(settings: &ScreenSettings, launch: &Launch) -> Result<Vec<ScreenWork>, Failure> {
     match &settings.works {
         Works::Program(argv) => {
-            let program = program::find_as(launch.launcher, &argv[0])?;
+            // The other nodes may have it.
+            let of_host = |failure: Failure| Failure {
+                message: format!("{}: {}", NodeKey::own().hostname, failure.message),
+                ..failure
+            };
+            let program = program::find_as(launch.launcher, &argv[0]).map_err(of_host)?;
             let name = crate::launch::file_name(&argv[0]);
             Ok(vec![ScreenWork { name, kind: WorkKind::Program, program, argv: argv.clone() }])
         }
@@ -106,11 +121,17 @@ fn works(settings: &ScreenSettings, launch: &Launch) -> Result<Vec<ScreenWork>, 
             let own = own_file()?;
             let work = |(name, options): &(&'static str, Vec<OsString>)| {
                 let words = ["pmmpi", kernel::COMMAND, *name].map(OsString::from);
+                let ranks = launch.local_size.filter(|ranks| *ranks > 1 && !options.is_empty());
+                let ranks = ranks.map(|ranks| [KernelArgs::RANKS_OF_NODE.into(), ranks.to_string().into()]);
                 ScreenWork {
                     name: (*name).to_owned(),
                     kind: if *name == kernel_list::NET { WorkKind::Net } else { WorkKind::Kernel },
                     program: own.clone(),
-                    argv: words.into_iter().chain(options.iter().cloned()).collect(),
+                    argv: words
+                        .into_iter()
+                        .chain(options.iter().cloned())
+                        .chain(ranks.into_iter().flatten())
+                        .collect(),
                 }
             };
             Ok(kernels.iter().map(work).collect())
@@ -125,7 +146,12 @@ fn plan(
     mut environment: Vec<(OsString, OsString)>,
 ) -> Result<ScreenPlan, Failure> {
     // A launcher often binds the only rank of a node to one core. A kernel needs all cores of the node.
-    if settings.all_cores && task.launch.launcher.is_some() && task.launch.local_size == Some(1) {
+    let are_kernels = works.iter().all(|work| work.kind.is_kernel());
+    if are_kernels
+        && settings.all_cores
+        && task.launch.launcher.is_some()
+        && task.launch.local_size == Some(1)
+    {
         environment.push((kernel::ALL_CORES_VARIABLE.into(), "1".into()));
     }
     let mut rounds = task.plan(environment);
@@ -135,6 +161,7 @@ fn plan(
     Ok(ScreenPlan {
         rounds,
         works,
+        output_to_stderr: settings.output_to_stderr,
         more_rounds: settings.more_rounds,
         soak: settings.soak,
         seed: settings.seed,
@@ -172,8 +199,8 @@ fn header(settings: &Settings, mut header: RunHeader) -> RunHeader {
 fn no_ranks(launch: &Launch) -> Failure {
     let launcher = launch.launcher.unwrap_or("the launcher");
     Failure::usage(format_args!(
-        "{launcher} started several processes that do not know each other, so pmmpi cannot keep the nodes in \
-         step.\n       Start pmmpi screen with a launcher that has a process manager, for example: \
+        "{launcher} started several processes without a connection between them, so pmmpi cannot run the \
+         nodes in rounds.\n       Start pmmpi screen with a launcher that has a process manager, for example: \
          srun --mpi=pmix -N 4 --ntasks-per-node=1 pmmpi screen"
     ))
 }

@@ -15,6 +15,7 @@ mod section;
 mod text;
 
 pub use ceilings::last_level_caches;
+pub use memory::limit_bytes;
 
 use crate::cli::options::{FormatArg, Validation};
 use findings::{EventCheck, Findings, OnKind, StoredAt};

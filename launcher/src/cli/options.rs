@@ -491,6 +491,9 @@ pub struct KernelArgs {
     /// Size of the arrays of the kernel
     #[arg(long)]
     pub memory: Option<String>,
+    /// Ranks of the node, which share a percentage of its memory
+    #[arg(long, default_value_t = 1)]
+    pub ranks_of_node: u32,
     /// Stores of triad
     #[arg(long, value_enum, default_value = "ordinary")]
     pub stores: StoresArg,
@@ -500,6 +503,10 @@ pub struct KernelArgs {
     /// Folder for the file of the kernel disk
     #[arg(long)]
     pub disk: Option<PathBuf>,
+}
+
+impl KernelArgs {
+    pub const RANKS_OF_NODE: &str = "--ranks-of-node";
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

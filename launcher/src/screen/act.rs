@@ -35,7 +35,7 @@ pub fn run(typed: &ActArgs) -> Result<End, Failure> {
     if read.schema_version != SCHEMA {
         let version = read.schema_version;
         return Err(Failure::own(format_args!(
-            "{file} has schema {version}, but this pmmpi reads schema {SCHEMA}"
+            "{file} has schema {version}, but this pmmpi reads only schema {SCHEMA}"
         )));
     }
     let log = typed.log.clone().unwrap_or_else(|| typed.findings.with_file_name("node-actions.jsonl"));
@@ -57,13 +57,14 @@ pub fn run(typed: &ActArgs) -> Result<End, Failure> {
     for line in report.to_string().lines() {
         say(line);
     }
-    if is_first {
+    let has_work = !(read.findings.is_empty() && read.passed.is_empty());
+    if is_first && has_work {
         begin_log(&log)?;
         say(format_args!(
-            "nothing was changed, because this is the first use of the log {}. The next screen with --apply will act",
+            "pmmpi changed nothing, because this is the first use of the log {}. The next screen with --apply changes nodes",
             log.display()
         ));
-    } else if read.findings.is_empty() && read.passed.is_empty() {
+    } else if !has_work {
         say("no node to change");
     }
     Ok(End::Exited(if report.needs_attention() { NEEDS_ATTENTION } else { 0 }))

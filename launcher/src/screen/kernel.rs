@@ -1,7 +1,7 @@
 //! One kernel of `pmmpi screen`, in a process of its own: a wrong pointer or a hanging disk then harms no other kernel.
 
 use crate::cli::options::{KernelArgs, StoresArg};
-use crate::validate::last_level_caches;
+use crate::validate::{last_level_caches, limit_bytes};
 use pmmpi::node::{Cores, CpuSet, Hardware};
 use pmmpi::order_statistics::of_ascending;
 use pmmpi::record::{End, KernelMeasure, KernelReport, KernelResult};
@@ -27,7 +27,7 @@ const WARM_UPS: usize = 1;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
     Bytes(u64),
-    /// Percent of the node's memory.
+    /// Percent of the memory that the job may use on a node.
     Percent(u64),
 }
 
@@ -48,12 +48,16 @@ impl Size {
         number.checked_mul(1 << shift).map(Self::Bytes)
     }
 
-    /// The size in bytes on a node with `total` bytes of memory. Nodes with the same memory modules show slightly
-    /// different totals, but must do the same work: so the total counts in whole GiB.
-    fn bytes(self, total: u64) -> u64 {
+    /// The size in bytes for one of `ranks` ranks on a node with `total` bytes of memory, of which a control group allows
+    /// `limit`. Nodes with the same memory modules show slightly different totals, but must do the same work: so the total
+    /// counts in whole GiB.
+    fn bytes(self, total: u64, limit: Option<u64>, ranks: u32) -> u64 {
         match self {
             Self::Bytes(bytes) => bytes,
-            Self::Percent(percent) => (total.div_ceil(1 << 30) << 30) / 100 * percent,
+            Self::Percent(percent) => {
+                let total = total.div_ceil(1 << 30) << 30;
+                limit.map_or(total, |limit| total.min(limit)) / 100 * percent / u64::from(ranks.max(1))
+            }
         }
     }
 }
@@ -72,8 +76,9 @@ pub fn run(typed: &KernelArgs) -> Result<End, Failure> {
     // SAFETY: no memory is involved.
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
     let mut measuring = MeasuringProcess::new(socket.into());
-    let gone =
-        |e: std::io::Error| Failure::own(format_args!("the process that measures the kernel is gone: {e}"));
+    let gone = |e: std::io::Error| {
+        Failure::own(format_args!("the process of pmmpi that measures this kernel has ended: {e}"))
+    };
     let mut report = KernelReport::default();
     match measure(typed, &mut measuring, &mut report) {
         Ok(()) => {}
@@ -158,8 +163,8 @@ fn fill(result: &mut KernelResult, repetitions: &[Repetition], hardware_threads:
     result.threads = hardware_threads.iter().enumerate().take(of_threads).map(thread).collect();
 }
 
-/// The hardware threads that the kernel uses. Without the cores to which a launcher bound its rank, the kernel (cpuset)
-/// still decides.
+/// The hardware threads that the kernel uses. Even if pmmpi ignores the binding of a launcher, the cpuset of the job limits
+/// them.
 fn allowed() -> CpuSet {
     if std::env::var_os(ALL_CORES_VARIABLE).is_some() {
         // SAFETY: the mask is as long as stated. The system ignores hardware threads that do not exist.
@@ -205,7 +210,7 @@ fn kernel(typed: &KernelArgs, root: &Path, cores: &[u32]) -> Result<Box<dyn Kern
         let total = Hardware::read(root).memory_bytes;
         let total =
             total.ok_or_else(|| setting("pmmpi cannot read the size of the memory in /proc/meminfo"))?;
-        Ok(Some(size.bytes(total)))
+        Ok(Some(size.bytes(total, limit_bytes(root), typed.ranks_of_node)))
     };
     let caches = || {
         last_level_caches(root, cores).ok_or_else(|| {
@@ -273,7 +278,11 @@ mod tests {
         }
         // Two nodes whose firmware takes different amounts of the same memory do the same work.
         let totals = [270_067_630_080_u64, 270_049_280_000];
-        assert_eq!(totals.map(|total| Size::Percent(85).bytes(total)), [(252 << 30) / 100 * 85; 2]);
+        let share = |total| Size::Percent(85).bytes(total, None, 1);
+        assert_eq!(totals.map(share), [(252 << 30) / 100 * 85; 2]);
+        // A job with a limit of 100 GiB, and four ranks of a node.
+        assert_eq!(Size::Percent(50).bytes(totals[0], Some(100 << 30), 4), (100 << 30) / 100 * 50 / 4);
+        assert_eq!(Size::Bytes(7).bytes(totals[0], Some(1), 4), 7);
     }
 
     #[test]
@@ -294,6 +303,7 @@ mod tests {
             let typed = KernelArgs {
                 kernel: name.to_owned(),
                 memory: Some("1M".to_owned()),
+                ranks_of_node: 1,
                 stores: StoresArg::Ordinary,
                 blas: None,
                 disk: Some("/tmp".into()),

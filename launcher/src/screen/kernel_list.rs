@@ -10,10 +10,10 @@ pub const KERNELS: [(&str, &str); 7] = [
     ("triad", "memory bandwidth, with STREAM's four loops"),
     ("dgemm", "matrix products, one independent product per core"),
     ("latency", "latency of memory, one chain of pointers per core"),
-    ("spin", "noise of the operating system: a fixed loop per core"),
+    ("spin", "noise of the operating system: each core repeats a fixed loop"),
     ("fma", "peak floating-point speed"),
-    (NET, "latency and bandwidth between nodes, in the ranks themselves"),
-    ("disk", "a file with direct input and output (only with --disk)"),
+    (NET, "latency and bandwidth between nodes"),
+    ("disk", "writing and reading a file without the page cache (only with --disk)"),
 ];
 /// The kernel that runs in the ranks and not in a process of its own. It needs two nodes.
 pub const NET: &str = "net";
@@ -72,7 +72,7 @@ fn options(name: &str, typed: &ScreenArgs) -> Result<Vec<OsString>, Failure> {
 
 fn unknown(name: &str) -> Failure {
     let names: Vec<&str> = KERNELS.iter().map(|(name, _)| *name).collect();
-    Failure::usage(format_args!("--kernels {name}: expected kernels out of {}", names.join(", ")))
+    Failure::usage(format_args!("--kernels {name}: unknown kernel; the kernels are {}", names.join(", ")))
 }
 
 #[cfg(test)]

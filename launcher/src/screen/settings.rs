@@ -20,6 +20,8 @@ pub struct ScreenSettings {
     pub soak: Duration,
     /// True if the only rank of a node uses all its cores, whatever the launcher bound it to.
     pub all_cores: bool,
+    /// True if what the user's program prints must not mix with the report on stdout.
+    pub output_to_stderr: bool,
     /// Of the order of the kernels.
     pub seed: u64,
     /// Options of `pmmpi-report screen`.
@@ -60,6 +62,7 @@ impl ScreenSettings {
         let timeout = typed.timeout.as_deref().or(is_kernels.then_some(KERNEL_TIMEOUT));
         let timeout = timeout.map(|text| duration("--timeout", text)).transpose()?;
         let all_cores = typed.cores == CoresArg::Node;
+        let output_to_stderr = typed.format != ScreenFormat::Text && typed.output.is_none();
         let (report, act, archive) = (report(&typed), act(&typed), typed.archive.clone());
         let seed = typed.seed.unwrap_or_else(|| pmmpi::clock::realtime_ns().unsigned_abs());
         let run = Settings::of_screen(typed, rounds, timeout)?;
@@ -69,6 +72,7 @@ impl ScreenSettings {
             more_rounds,
             soak: soak.unwrap_or_default(),
             all_cores,
+            output_to_stderr,
             seed,
             report,
             archive,
@@ -92,8 +96,8 @@ fn rounds(text: &str) -> Result<(u32, u32), Failure> {
     rounds.filter(|(all, more)| *all > 0 && all.checked_add(*more).is_some_and(|sum| sum <= 10_000)).ok_or_else(
         || {
             Failure::usage(format_args!(
-                "--rounds {text}: expected the rounds of all nodes, or these and further rounds of the suspects, such \
-                 as 7 or 3+4"
+                "--rounds {text}: expected N rounds of all nodes, or N+M with M more rounds of the suspects, such as 7 \
+                 or 3+4"
             ))
         },
     )

@@ -182,8 +182,15 @@ impl Supervisor {
         let more = names.len().saturating_sub(MOST_NAMES);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         let during = &self.doing;
+        // Some launchers pass no output on after the end of a rank, so the user may not see the report.
+        let hint = match &self.plan.rounds.out {
+            Some(folder) if !self.done.files.is_empty() => {
+                format!(". To report the rounds that are saved: pmmpi-report screen {}", folder.display())
+            }
+            _ => String::new(),
+        };
         let message = format!(
-            "{}{more}: the process of pmmpi has ended during {during}, so the screen ends",
+            "{}{more}: the process of pmmpi has ended during {during}, so the screen ends{hint}",
             some.join(", ")
         );
         self.done.ending.failure = Some(Failure { code: INCOMPLETE, message });

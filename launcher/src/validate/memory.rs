@@ -9,7 +9,7 @@ mod room;
 mod traffic;
 
 pub use controllers::socket;
-pub use room::{cache_size, free_bytes, mebibytes};
+pub use room::{cache_size, free_bytes, limit_bytes, mebibytes};
 
 use super::events::Mapping;
 use super::findings::{self, EventCheck};

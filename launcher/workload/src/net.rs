@@ -26,6 +26,8 @@ use std::time::{Duration, Instant};
 
 /// Up to so many leaders, each measures with all others.
 const FEW_LEADERS: u32 = 17;
+/// In a further round for suspects, up to so many do.
+const FEW_SUSPECTS: u32 = 64;
 /// Else it measures with so many in each round: with 8 partners, a node's median is far from those of a few bad partners.
 const PARTNERS: u32 = 8;
 /// The longest text about wrong data names so many partners.
@@ -49,8 +51,8 @@ pub(crate) struct NetRound {
     pub seed: u64,
     /// The first channel. Rank 0's counts.
     pub first_channel: u16,
-    /// True if all pairs meet, however many leaders there are: suspects then meet the unsuspected nodes beside them.
-    pub all_pairs: bool,
+    /// True in a round for suspects, which should meet all of the unsuspected nodes beside them.
+    pub for_suspects: bool,
 }
 
 /// The leaders of a round, and this rank's place among them.
@@ -83,13 +85,13 @@ impl Net {
     /// Collective over all ranks of `fabric`: finds the leaders, and allocates memory.
     pub fn prepare<F: Fabric>(fabric: &mut F, round: NetRound, node: &NodeKey) -> Result<Self, FabricError> {
         let leaders = leaders(fabric, node)?;
-        let NetRound { seed, first_channel, all_pairs } = round;
+        let NetRound { seed, first_channel, for_suspects } = round;
         // Encoding into memory does not fail. All ranks run the same version, so decoding does not fail either.
         let fleet = wire::encode(&Fleet { leaders, seed, first_channel }).unwrap_or_default();
         let fleet: Fleet = wire::decode(&collectives::spread(fabric, fleet)?).unwrap_or_default();
         let number = fleet.leaders.len() as u32;
-        let partners =
-            if all_pairs || number <= FEW_LEADERS { Partners::All } else { Partners::Random(PARTNERS) };
+        let few = if for_suspects { FEW_SUSPECTS } else { FEW_LEADERS };
+        let partners = if number <= few { Partners::All } else { Partners::Random(PARTNERS) };
         let schedule = Schedule::new(number, partners, fleet.seed);
         let place = fleet.leaders.iter().position(|leader| leader.rank == fabric.rank());
         Ok(Self {

@@ -17,6 +17,7 @@ use pmmpi::session::live_record::LiveRecord;
 use pmmpi::session::live_regions::RegionTable;
 use pmmpi::session::{Beginning, OfNode, RankMemory, RankSession, Work};
 use pmmpi::transport::fabric::{FabricError, Pairwise};
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -41,6 +42,8 @@ pub(crate) struct RoundWork<'a> {
     pub file: &'a Path,
     pub timeout: Option<Duration>,
     pub selection: &'a Selection,
+    /// True if the program's stdout is this process's stderr.
+    pub output_to_stderr: bool,
     /// The program that reads the node's GPUs, if it is installed.
     pub gpus: Option<&'a Path>,
     /// True if the node's facts were read directly before.
@@ -116,7 +119,11 @@ pub(crate) fn measure<F: Pairwise>(
             (in_this_process(report.as_ref()), session.stop())
         }
         None => {
-            let ended = work.program.start().and_then(|running| running.wait(work.timeout));
+            let started = match work.output_to_stderr {
+                true => work.program.start_with(std::io::stderr().as_fd(), libc::STDOUT_FILENO),
+                false => work.program.start(),
+            };
+            let ended = started.and_then(|running| running.wait(work.timeout));
             (ended.unwrap_or_else(|e| not_started(&e)), session.stop())
         }
         Some(Ok(mut kernel)) => {

@@ -78,17 +78,21 @@ impl Prepared {
 
     /// Starts the program with posix_spawn(3), which reports a failed exec.
     pub fn start(&self) -> io::Result<Running> {
-        match self.spawn(None) {
-            Err(e) if e.raw_os_error() == Some(libc::ENOEXEC) => self.as_script().spawn(None),
-            result => result,
-        }
+        self.spawn_or_interpret(None)
     }
 
     /// Like [`Self::start`], for a program that also inherits `descriptor`, under the number `number`.
     pub fn start_with(&self, descriptor: BorrowedFd<'_>, number: RawFd) -> io::Result<Running> {
         let mut actions = Actions::new()?;
         actions.duplicate(descriptor, number)?;
-        self.spawn(Some(&actions))
+        self.spawn_or_interpret(Some(&actions))
+    }
+
+    fn spawn_or_interpret(&self, actions: Option<&Actions>) -> io::Result<Running> {
+        match self.spawn(actions) {
+            Err(e) if e.raw_os_error() == Some(libc::ENOEXEC) => self.as_script().spawn(actions),
+            result => result,
+        }
     }
 
     /// A file that the kernel cannot execute runs as a shell script, as with execvp(3).

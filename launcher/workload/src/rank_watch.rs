@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::AsRawFd;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -46,6 +47,26 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The status of a rank that ends because another has ended.
 const OWN_FAILURE: i32 = 125;
 
+/// What a rank says if the launcher of rank 0 has ended.
+#[derive(Debug)]
+pub struct LastWords {
+    /// For the user.
+    pub message: String,
+    /// The file that keeps it.
+    pub file: Option<PathBuf>,
+}
+
+impl LastWords {
+    /// Keeps the message, because some launchers pass on no output after the end of a rank, and prints it.
+    pub fn say(&self) {
+        if let Some(file) = &self.file {
+            // The folder may be gone or full. The message is printed in any case.
+            let _ = std::fs::write(file, format!("{}\n", self.message));
+        }
+        say(&self.message);
+    }
+}
+
 /// The connection of this rank.
 pub struct RankWatch {
     is_over: Arc<AtomicBool>,
@@ -54,9 +75,9 @@ pub struct RankWatch {
 impl RankWatch {
     /// Connects in the background. Without a connection, only the job's launcher can notice that a rank ended.
     ///
-    /// If the launcher of rank 0 ends before [`RankWatch::end`], this process prints `message`, if there is one, and ends
+    /// If the launcher of rank 0 ends before [`RankWatch::end`], this process says its last words, if it has any, and ends
     /// with its children.
-    pub fn begin(address: WatchAddress, rank: u32, host: &str, message: Option<String>) -> Self {
+    pub fn begin(address: WatchAddress, rank: u32, host: &str, words: Option<LastWords>) -> Self {
         let is_over = Arc::new(AtomicBool::new(false));
         let hello = Hello { token: address.token, rank, host: host.to_owned() };
         let flag = is_over.clone();
@@ -67,7 +88,7 @@ impl RankWatch {
             let mut word = [0];
             let has_word = stream.read_exact(&mut word).is_ok();
             if !flag.load(Ordering::Acquire) {
-                end(message.filter(|_| !has_word || word != [STOP]));
+                end(words.filter(|_| !has_word || word != [STOP]).as_ref());
             }
         };
         // The thread gets no signal. Without a thread, there is no connection.
@@ -113,9 +134,9 @@ pub fn keep_alive(stream: &TcpStream) {
     }
 }
 
-fn end(message: Option<String>) -> ! {
-    if let Some(message) = message {
-        say(message);
+fn end(words: Option<&LastWords>) -> ! {
+    if let Some(words) = words {
+        words.say();
     }
     if let Some(child) = signals::child() {
         descendants::signal(&descendants::living(child), libc::SIGKILL);

@@ -52,6 +52,7 @@ pub fn run<F: Pairwise>(mut fabric: F, plan: &RoundsPlan, mut place: RoundsConte
             kind: RoundKind::Program,
             timeout: plan.timeout,
             selection: &plan.selection,
+            output_to_stderr: false,
             gpus: plan.gpus.as_deref(),
             is_first: number == 0,
             is_last: number + 1 == plan.rounds(),

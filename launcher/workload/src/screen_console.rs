@@ -3,9 +3,9 @@
 use crate::messages::warn;
 use crate::progress::Progress;
 use crate::screen_plan::{ScreenPlan, ScreenWork, WorkKind};
-use pmmpi::record::{End, Run};
+use pmmpi::record::{End, RankRecord, Run};
 use pmmpi::text::{count, seconds_between};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Display;
 
 /// Most nodes that a message names.
@@ -69,9 +69,9 @@ impl ScreenConsole {
             progress.say("no node needs more rounds");
         }
         for (kernel, nodes) in kernels {
-            let run = if nodes.len() == 1 { "runs" } else { "run" };
+            let (look, run) = if nodes.len() == 1 { ("looks", "runs") } else { ("look", "run") };
             progress.say(format_args!(
-                "{kernel}: {} {run} more rounds: {}",
+                "{kernel}: {} {look} slow and {run} more rounds: {}",
                 count(nodes.len(), "node"),
                 names(nodes)
             ));
@@ -103,7 +103,11 @@ impl ScreenConsole {
 
 /// `4 nodes, 1.021 to 1.034 s`.
 fn times(run: &Run) -> String {
-    let works = run.ranks.iter().filter(|rank| rank.end.is_success()).map(|rank| {
+    let results = run.screened.iter().flat_map(|screened| &screened.results);
+    let bad = results.filter(|result| result.failed.is_some() || result.wrong.is_some());
+    let bad: HashSet<_> = bad.map(|result| result.rank).collect();
+    let has_time = |rank: &&RankRecord| rank.end.is_success() && !bad.contains(&rank.rank);
+    let works = run.ranks.iter().filter(has_time).map(|rank| {
         let [_, t1, t2, _] = rank.stamps.into();
         t2 - t1
     });
@@ -118,10 +122,10 @@ fn times(run: &Run) -> String {
 
 /// What went wrong, one line per rank.
 fn troubles(work: &ScreenWork, run: &Run) -> Vec<String> {
-    let host = |rank: &pmmpi::record::RankRecord| run.nodes[rank.node.index()].key.hostname.as_str();
+    let host = |rank: &RankRecord| run.nodes[rank.node.index()].key.hostname.as_str();
     let results = run.screened.iter().flat_map(|screened| &screened.results);
     let results: HashMap<_, _> = results.map(|result| (result.rank, result)).collect();
-    let trouble = |rank: &pmmpi::record::RankRecord| {
+    let trouble = |rank: &RankRecord| {
         let result = results.get(&rank.rank);
         let why = result.and_then(|result| result.wrong.clone().or_else(|| result.failed.clone()));
         let why = why.or_else(|| match rank.end {

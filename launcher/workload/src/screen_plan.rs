@@ -17,6 +17,8 @@ pub struct ScreenPlan {
     pub rounds: RoundsPlan,
     /// At least one.
     pub works: Vec<ScreenWork>,
+    /// True if the stdout of the works goes to stderr, because the report on stdout is for a program.
+    pub output_to_stderr: bool,
     /// Further rounds of the suspects.
     pub more_rounds: u32,
     /// The warm-up rounds last at least so long.
@@ -73,6 +75,13 @@ impl ScreenPlan {
         let mut order: Vec<usize> = (0..self.works.len()).collect();
         Rng::with_seed(self.seed.wrapping_add(u64::from(round))).shuffle(&mut order);
         order
+    }
+
+    /// The file beside the runs that says why the screen ended early. `pmmpi-report screen` reads it.
+    pub fn ended_file(&self) -> Option<PathBuf> {
+        let header = &self.rounds.header;
+        let id = header.series.as_ref().map_or(&header.run_id, |series| &series.id);
+        self.rounds.out.as_ref().map(|folder| folder.join(format!("{id}.ended")))
     }
 
     /// Up to `wanted` of these ranks, chosen at random.

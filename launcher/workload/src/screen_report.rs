@@ -2,8 +2,9 @@
 //! findings. Each is a process of its own, started after MPI has ended.
 
 use crate::Failure;
-use crate::messages::{say, warn};
+use crate::messages::warn;
 use crate::process::Prepared;
+use crate::rank_watch::LastWords;
 use crate::screen_plan::{ScreenPlan, Screened};
 use crate::supervision::Ending;
 use pmmpi::record::End;
@@ -20,13 +21,18 @@ pub const INCOMPLETE: i32 = 1;
 /// Shows the result, and does what else the plan asks for. Gives the end of this process.
 pub fn finish(plan: &ScreenPlan, done: &Screened) -> Result<End, Failure> {
     let Ending { stopped_by, failure } = &done.ending;
-    let is_complete = stopped_by.is_none() && failure.is_none();
-    if let Some(failure) = failure {
-        say(failure);
+    let why = match (failure, stopped_by) {
+        (Some(failure), _) => Some(failure.message.clone()),
+        (None, Some(signal)) => Some(format!("signal {signal} has stopped the screen")),
+        (None, None) => None,
+    };
+    let is_complete = why.is_none();
+    if let Some(message) = why {
+        let file = plan.ended_file().filter(|_| !done.files.is_empty());
+        LastWords { message, file }.say();
     }
     if done.files.is_empty() {
-        let ended = stopped_by.map_or_else(String::new, |signal| format!("stopped by signal {signal}: "));
-        return Err(Failure::own(format_args!("{ended}no round has ended, so there is no result")));
+        return Err(Failure::own("no round has ended, so there is no result"));
     }
     let end = if is_complete { report_and_act(plan, done)? } else { report_early(plan, done)? };
     Ok(match (end, failure) {
@@ -41,9 +47,6 @@ pub fn finish(plan: &ScreenPlan, done: &Screened) -> Result<End, Failure> {
 
 /// The end of a screen that ended early.
 fn report_early(plan: &ScreenPlan, done: &Screened) -> Result<End, Failure> {
-    if let Some(signal) = done.ending.stopped_by {
-        warn(format_args!("stopped by signal {signal}: the report has the runs that were saved before"));
-    }
     if plan.act.is_some() {
         warn("pmmpi changes no node, because the screen ended early");
     }
@@ -106,7 +109,7 @@ fn keep(report: &OsString, archive: &Path, done: &Screened) -> bool {
     let is_kept = status.as_ref().is_ok_and(ExitStatus::success);
     if !is_kept {
         warn(format_args!(
-            "the runs are not in the archive {}. To add them: pmmpi export -o {} FILES",
+            "pmmpi could not add the runs to the archive {}. To add them: pmmpi export -o {} FILES",
             archive.display(),
             archive.display()
         ));

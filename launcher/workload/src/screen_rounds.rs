@@ -6,7 +6,7 @@
 use crate::net::{self, NetRound};
 use crate::one_round::{self, Round, RoundKind, RoundWork};
 use crate::process::Prepared;
-use crate::rank_watch::{RankWatch, WatchAddress};
+use crate::rank_watch::{LastWords, RankWatch, WatchAddress};
 use crate::rounds::{RoundsContext, in_round};
 use crate::screen_console::ScreenConsole;
 use crate::screen_plan::{ScreenPlan, ScreenWork, Screened, WorkKind};
@@ -134,15 +134,16 @@ impl Common {
 
     /// Connects this rank to the launcher of rank 0.
     fn watch(self, plan: &ScreenPlan, rank: u32, host: &str) -> Option<RankWatch> {
-        let message = (rank == self.deputy).then(|| {
+        let words = (rank == self.deputy).then(|| {
             let folder = plan.rounds.out.as_deref().unwrap_or(Path::new("."));
-            format!(
+            let message = format!(
                 "{}: rank 0 has ended, so the screen ends. To report the rounds that are saved: pmmpi-report screen {}",
                 self.host,
                 folder.display()
-            )
+            );
+            LastWords { message, file: plan.ended_file() }
         });
-        self.watch.map(|address| RankWatch::begin(address, rank, host, message))
+        self.watch.map(|address| RankWatch::begin(address, rank, host, words))
     }
 }
 
@@ -156,7 +157,7 @@ fn name_of(number: Option<u32>, work: &ScreenWork) -> String {
 
 fn one_node() -> Failure {
     Failure::usage(
-        "the kernel net measures between nodes, and this job has only one node. Start pmmpi screen on several nodes, \
+        "the kernel net measures the network between nodes, but this job has only one node. Start pmmpi screen on several nodes, \
          for example with srun -N 4 --ntasks-per-node=1, or leave net out of --kernels",
     )
 }
@@ -220,6 +221,9 @@ impl ScreenRounds<'_> {
         let plan = self.plan;
         let settings = &plan.rounds;
         let stops = self.stops();
+        if fabric.rank() != 0 {
+            signals::forget_request(); // a signal to another rank ends only what it runs
+        }
         if collectives::spread(fabric, vec![if stops { STOP } else { GO_ON }])? == [STOP] {
             return Ok(());
         }
@@ -238,7 +242,7 @@ impl ScreenRounds<'_> {
             WorkKind::Net => RoundKind::Net(NetRound {
                 seed: plan.seed.wrapping_add(u64::from(self.first_channel)),
                 first_channel: self.first_channel,
-                all_pairs: number.is_some_and(|number| number >= settings.runs),
+                for_suspects: number.is_some_and(|number| number >= settings.runs),
             }),
         };
         let round_work = RoundWork {
@@ -246,6 +250,7 @@ impl ScreenRounds<'_> {
             program: &self.programs[work],
             file: &what.program,
             timeout: settings.timeout,
+            output_to_stderr: plan.output_to_stderr,
             selection: &settings.selection,
             gpus: settings.gpus.as_deref(),
             is_first: std::mem::replace(&mut self.is_first, false),
@@ -335,7 +340,7 @@ impl ScreenRounds<'_> {
             }
             Err(why) => {
                 self.console.warn(format_args!(
-                    "the suspects are not measured again, because pmmpi does not know them: {why}"
+                    "pmmpi cannot measure suspects again, because it could not find out which nodes are suspects: {why}"
                 ));
                 Vec::new()
             }

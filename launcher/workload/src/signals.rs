@@ -79,6 +79,11 @@ pub fn asked_to_end() -> Option<i32> {
     (signal != 0).then_some(signal)
 }
 
+/// Forgets the signal that asked this process to end, if it goes on.
+pub(crate) fn forget_request() {
+    ASKED_TO_END.store(0, Ordering::Release);
+}
+
 /// The running child, if there is one.
 pub fn child() -> Option<libc::pid_t> {
     let child = CHILD.load(Ordering::Acquire);

@@ -141,8 +141,18 @@ fn near(root: &Path, cpu: u32) -> Option<u64> {
 
 /// What the limits of this process's control groups leave: a batch system kills a job that exceeds them.
 fn of_groups(root: &Path) -> Option<u64> {
-    let groups = text(root.join("proc/self/cgroup"))?;
-    let mut least: Option<u64> = None;
+    limits_of_groups(root).into_iter().map(|(limit, used)| limit.saturating_sub(used)).min()
+}
+
+/// The smallest limit of this process's control groups on memory; `None` if there is none.
+pub fn limit_bytes(root: &Path) -> Option<u64> {
+    limits_of_groups(root).into_iter().map(|(limit, _)| limit).min()
+}
+
+/// The limits of this process's control groups on memory, and the amounts in use (bytes).
+fn limits_of_groups(root: &Path) -> Vec<(u64, u64)> {
+    let groups = text(root.join("proc/self/cgroup")).unwrap_or_default();
+    let mut limits = Vec::new();
     for line in groups.lines() {
         let [_, controllers, path] = line.splitn(3, ':').collect::<Vec<_>>()[..] else { continue };
         let (mount, limit, used) = match controllers {
@@ -156,12 +166,11 @@ fn of_groups(root: &Path) -> Option<u64> {
             let folder = root.join(mount).join(path);
             let number = |name: &str| text(folder.join(name))?.parse::<u64>().ok();
             if let (Some(limit), Some(used)) = (number(limit), number(used)) {
-                let left = limit.saturating_sub(used);
-                least = Some(least.map_or(left, |least| least.min(left)));
+                limits.push((limit, used));
             }
         }
     }
-    least
+    limits
 }
 
 #[cfg(test)]

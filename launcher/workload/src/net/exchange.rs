@@ -22,7 +22,7 @@ pub struct Amount {
     pub messages: usize,
     /// Length of such a message.
     pub message_bytes: usize,
-    /// After so long the round trips end early, and then the bursts; at least one of each counts.
+    /// After this time the round trips end early, and then the bursts; at least one of each counts.
     pub most: Duration,
     /// A pair that takes longer gives up.
     pub limit: Duration,
@@ -55,7 +55,7 @@ pub struct Meeting {
     pub end: Instant,
 }
 
-/// What became of an exchange. Both partners have the same values.
+/// The result of an exchange. Both partners have the same values.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
     Measured(Measured),
@@ -65,7 +65,7 @@ pub enum Outcome {
     TooSlow,
     /// This rank received something wrong, which the text names.
     Wrong(String),
-    /// The partner did.
+    /// The partner received something wrong.
     WrongThere,
 }
 

@@ -9,7 +9,7 @@ use fastrand::Rng;
 pub enum Partners {
     /// Every other leader, in a random order.
     All,
-    /// So many of them, chosen at random; all if there are no more.
+    /// This number of other leaders, chosen at random; or all of them, if there are fewer.
     Random(u32),
 }
 

@@ -104,7 +104,7 @@ fn results(
                 let node = u64::from(rank / per_node);
                 let key =
                     NodeKey { hostname: format!("n{node}"), time_namespace: node, ..NodeKey::own().clone() };
-                let round = NetRound { seed: 1, first_channel: 65_530, all_pairs: false };
+                let round = NetRound { seed: 1, first_channel: 65_530, for_suspects: false };
                 let mut net = Net::prepare(&mut fabric, round, &key).unwrap();
                 net.amount = amount;
                 net.buffers = net.buffers.is_some().then(|| amount.buffers());
@@ -165,7 +165,7 @@ fn only_the_first_rank_of_a_node_measures() {
 
 #[test]
 fn one_node_alone_cannot_measure() {
-    let round = NetRound { seed: 1, first_channel: 0, all_pairs: true };
+    let round = NetRound { seed: 1, first_channel: 0, for_suspects: true };
     let mut net = Net::prepare(&mut Solo, round, NodeKey::own()).unwrap();
     let result = net.run(&mut Solo, None).unwrap().result;
     assert!(result.failed.unwrap().contains("two nodes"));
