@@ -251,7 +251,7 @@ impl<'a, F: Fabric, P: Probe> RankSession<'a, F, P> {
         let mut part = self.part(self.record(&work), mpi_library, of_node.host);
         part.screened = work.kernel.map(|KernelReport { measures, result, .. }| {
             let results = vec![KernelResult { rank: self.rank(), ..result }];
-            Screened { kernel: None, measures, results }
+            Screened { measures, results, ..Screened::default() }
         });
         part.regions = self.regions.table().regions(self.rank());
         part.counts = self.counts(&part.regions);

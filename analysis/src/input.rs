@@ -358,7 +358,7 @@ impl<'a, T: Send, K: Fn(&Run) -> T + Sync> Reader<'a, T, K> {
             });
             let Some(at) = added else { continue };
             if read.is_screen {
-                self.building.in_screen(at);
+                self.building.in_screen(at, row.is_suspect);
             }
             let bounds = BOUNDS.into_iter().zip(read.bounds_s.into_iter().flatten());
             let health = row.health.iter().map(|(name, added)| (name.as_str(), *added as f64));

@@ -111,7 +111,7 @@ mod tests {
             prop_assert!(slow.len() <= times.len());
             let round: Vec<u32> = (0..times.len() as u32).map(|run| run % 7).collect();
             let of_nodes = medians.iter().map(|node| node.median);
-            let effects = rounds::effects(&class, of_nodes, &round, 7, sigma.unwrap_or(q), &rounds::RoundSettings::default());
+            let effects = rounds::effects(&class, of_nodes, &round, 7, &[], sigma.unwrap_or(q), &rounds::RoundSettings::default());
             prop_assert!(effects.is_empty() || effects.len() == 7);
             time_order::rank_ratio(&times);
             time_order::dependence(class.nodes(), sigma.unwrap_or(q).abs());

@@ -123,6 +123,8 @@ pub struct RunTable {
     pub lack: Vec<u32>,
     /// Numbers of runs in which each node worked for itself: rounds of `pmmpi screen`. Only of run files.
     pub screens: HashSet<u32>,
+    /// Run and node of the rows of nodes that ran a further round of a screen because they looked slow.
+    pub suspects: HashSet<[u32; 2]>,
     /// Wrong results, by node and session: results whose own check failed.
     pub wrong: BTreeMap<(u32, u32), WrongResults>,
     /// Node and session of rejected rows. The node may have no other row.

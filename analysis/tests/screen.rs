@@ -35,7 +35,8 @@ fn round(number: u32, outcomes: &[Outcome]) -> Run {
     };
     let mut run = Run::empty(header, outcomes.len() as u32);
     let unit = KernelMeasure { name: "fma".to_owned(), unit: "GFLOP/s".to_owned(), larger_is_better: true };
-    let mut screened = Screened { kernel: Some("fma".to_owned()), measures: vec![unit], results: Vec::new() };
+    let kernel = Some("fma".to_owned());
+    let mut screened = Screened { kernel, measures: vec![unit], ..Screened::default() };
     let end_ns = |outcome: &Outcome| {
         let seconds = if let Outcome::Seconds(seconds) = outcome { *seconds } else { 0.1 };
         BEGIN_NS + (seconds * 1e9) as i64

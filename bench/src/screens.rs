@@ -101,6 +101,7 @@ fn run(nodes: u32, round: u32, kernel: u32, name: &str) -> Run {
             kernel: Some(name.into()),
             measures: vec![unit],
             results: (0..nodes).map(result).collect(),
+            suspects: Vec::new(),
         }),
         ..Run::empty(header, nodes)
     }

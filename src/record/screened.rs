@@ -15,6 +15,9 @@ pub struct Screened {
     pub measures: Vec<KernelMeasure>,
     /// The results by rank. A rank without a result did not reach the end of its kernel.
     pub results: Vec<KernelResult>,
+    /// Ranks that run this further round because they looked slow; the other ranks of the round are there for comparison.
+    /// Empty in a round of all nodes.
+    pub suspects: Vec<RankId>,
 }
 
 /// A quantity that a kernel measures.
@@ -108,7 +111,8 @@ impl Screened {
         };
         let are_links =
             |result: &KernelResult| result.links.iter().all(|link| link.is_sound(result.rank, size));
-        self.results.windows(2).all(|pair| pair[0].rank < pair[1].rank)
+        self.suspects.iter().all(|rank| rank.0 < size)
+            && self.results.windows(2).all(|pair| pair[0].rank < pair[1].rank)
             && self.results.iter().all(|r| r.rank.0 < size && of_measures(r) && is_number(r) && are_links(r))
     }
 }
@@ -132,6 +136,8 @@ mod tests {
             assert!(!is_sound(Link { latency_ns: value, ..good }, None));
             assert!(!is_sound(Link { gigabytes_per_s: value, ..good }, None));
         }
+        let with_suspect = |rank| Screened { suspects: vec![RankId(rank)], ..Screened::default() };
+        assert!(with_suspect(1).is_sound(2) && !with_suspect(2).is_sound(2));
         assert!(!is_sound(good, Some(-1.0)) && !is_sound(good, Some(f64::NAN)));
     }
 }

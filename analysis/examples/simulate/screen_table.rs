@@ -33,6 +33,8 @@ pub fn print(part: u64) {
     let one = ScreenRecipe::default();
     let four = ScreenRecipe { kernels: 4, ..one };
     let healthy = ScreenRecipe { slow_share: 0.0, ..four };
+    let rounds = ScreenRecipe { round_sd: 0.02, ..one };
+    let healthy_rounds = ScreenRecipe { round_sd: 0.02, ..healthy };
     let past = ScreenRecipe { sessions: 6, session_sd: 0.003, slow_by: (0.02, 0.12), ..one };
     let past_four = ScreenRecipe { kernels: 4, ..past };
     let healthy_past = ScreenRecipe { slow_share: 0.0, ..past_four };
@@ -40,6 +42,8 @@ pub fn print(part: u64) {
         ("1 kernel, nodes 3 to 12 % slower", one, 200),
         ("4 kernels, nodes 3 to 12 % slower", four, 60),
         ("4 kernels, no slow node", healthy, 60),
+        ("1 kernel, rounds differ by 2 %, nodes 3 to 12 % slower", rounds, 60),
+        ("4 kernels, rounds differ by 2 %, no slow node", healthy_rounds, 60),
     ] {
         row(name, &screens::of(recipe, seeds(fleets, part), slow));
     }

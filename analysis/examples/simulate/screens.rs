@@ -37,6 +37,8 @@ pub struct ScreenRecipe {
     pub session_sd: f64,
     /// Between runs.
     pub run_sd: f64,
+    /// Of what all runs of a kernel in a round have in common.
+    pub round_sd: f64,
     /// Share of nodes that are slow in one kernel, from the last session on.
     pub slow_share: f64,
     /// Their slowdown as a fraction.
@@ -52,6 +54,7 @@ impl Default for ScreenRecipe {
             node_sd: 0.015,
             session_sd: 0.0,
             run_sd: 0.003,
+            round_sd: 0.0,
             slow_share: 0.01,
             slow_by: SLOW_NODE,
         }
@@ -101,8 +104,15 @@ impl Simulated {
         Self { level, slow, random, recipe }
     }
 
-    /// One kernel in one round on these nodes. `shift` is the effect of the session on each node.
-    fn run(&mut self, at: [usize; 2], round: u32, nodes: &[usize], shift: &[f64]) -> Run {
+    /// One kernel in one round on these nodes, some of them suspects. `shift` is the effect of the session on each node.
+    fn run(
+        &mut self,
+        at: [usize; 2],
+        round: u32,
+        nodes: &[usize],
+        suspects: &BTreeSet<usize>,
+        shift: &[f64],
+    ) -> Run {
         let [session, kernel] = at;
         let is_last = session + 1 == self.recipe.sessions;
         let id = format!("{session:03}-{round:02}-{kernel}");
@@ -114,8 +124,11 @@ impl Simulated {
         };
         let mut run = Run::empty(header, nodes.len() as u32);
         let unit = KernelMeasure { name: "rate".to_owned(), unit: "GB/s".to_owned(), larger_is_better: true };
-        let mut screened =
-            Screened { kernel: Some(format!("kernel-{kernel}")), measures: vec![unit], results: Vec::new() };
+        let name = Some(format!("kernel-{kernel}"));
+        let mut screened = Screened { kernel: name, measures: vec![unit], ..Screened::default() };
+        screened.suspects =
+            (0..).zip(nodes).filter(|(_, node)| suspects.contains(node)).map(|of| RankId(of.0)).collect();
+        let of_round = self.recipe.round_sd * self.random.normal();
         let mut ends_ns = Vec::with_capacity(nodes.len());
         for (rank, node) in (0..).zip(nodes) {
             let hostname = format!("n{node:05}");
@@ -126,7 +139,7 @@ impl Simulated {
             let (low, high) = SLOW_RUN;
             let hit = if is_slow_run { (low + (high - low) * self.random.uniform()).ln_1p() } else { 0.0 };
             let noise = self.recipe.run_sd * self.random.normal() + hit;
-            let seconds = (self.level[kernel][*node] + shift[*node] + slow + noise).exp();
+            let seconds = (self.level[kernel][*node] + shift[*node] + slow + noise + of_round).exp();
             ends_ns.push(BEGIN_NS + (seconds * 1e9) as i64);
             let rank = RankId(rank);
             let values = vec![1.0 / seconds];
@@ -163,7 +176,7 @@ fn screens(fleet: &mut Simulated) -> (Vec<Run>, f64) {
             .collect();
         for round in 0..ROUNDS[0] {
             for (kernel, shift) in shift.iter().enumerate() {
-                runs.push(fleet.run([session, kernel], round, &all, shift));
+                runs.push(fleet.run([session, kernel], round, &all, &BTreeSet::new(), shift));
             }
         }
         // Of earlier screens, only the rounds of all nodes matter here.
@@ -179,6 +192,7 @@ fn screens(fleet: &mut Simulated) -> (Vec<Run>, f64) {
             by_kernel.entry(number(kernel, 7)).or_default().insert(number(node, 1));
         }
         for (kernel, mut nodes) in by_kernel {
+            let suspects = nodes.clone();
             let mut beside = 0;
             while beside < BESIDE {
                 let node = (fleet.random.uniform() * recipe.nodes as f64) as usize;
@@ -187,7 +201,7 @@ fn screens(fleet: &mut Simulated) -> (Vec<Run>, f64) {
             let nodes: Vec<usize> = nodes.into_iter().collect();
             of_last += nodes.len() * ROUNDS[1] as usize;
             for round in ROUNDS[0]..ROUNDS[0] + ROUNDS[1] {
-                runs.push(fleet.run([session, kernel], round, &nodes, &shift[kernel]));
+                runs.push(fleet.run([session, kernel], round, &nodes, &suspects, &shift[kernel]));
             }
         }
     }

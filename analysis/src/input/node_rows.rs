@@ -17,6 +17,8 @@ pub struct NodeRow {
     pub class: Arc<Class>,
     /// The node's last t2 minus its first t1, on the node's clock (ns); of a kernel of `pmmpi screen`, per unit of its work.
     pub work_ns: i64,
+    /// True if the node ran this further round of a screen because it looked slow.
+    pub is_suspect: bool,
     /// What its kernel counted during the work: see [`pmmpi::node::HealthCount`].
     pub health: Vec<(String, u64)>,
 }
@@ -29,6 +31,7 @@ pub fn of(run: &Run, class_by: &ClassBy) -> BTreeMap<String, NodeRow> {
         return rows;
     }
     let (without, work, own) = (without_time_in_screen(run), work(run), own_times(run));
+    let suspects = suspects(run);
     // First t1 and last t2 on each clock.
     let mut spans: Vec<Option<[i64; 2]>> = vec![None; run.nodes.len()];
     for rank in &run.ranks {
@@ -50,8 +53,9 @@ pub fn of(run: &Run, class_by: &ClassBy) -> BTreeMap<String, NodeRow> {
             (None, Some(work)) if *work > 1.0 => (all_ns as f64 / work) as i64,
             _ => all_ns,
         };
-        let row = NodeRow { record, class, work_ns, health };
         let host = run.nodes[record].key.hostname.clone();
+        let is_suspect = suspects.contains(&*host);
+        let row = NodeRow { record, class, work_ns, is_suspect, health };
         if without.contains_key(&host) {
             continue;
         }
@@ -61,6 +65,16 @@ pub fn of(run: &Run, class_by: &ClassBy) -> BTreeMap<String, NodeRow> {
         }
     }
     rows
+}
+
+/// The hosts of the suspects: see [`Screened::suspects`].
+fn suspects(run: &Run) -> BTreeSet<&str> {
+    let ranks = run.screened.iter().flat_map(|screened| &screened.suspects);
+    let host = |rank: &RankId| {
+        let at = run.ranks.binary_search_by_key(rank, |record| record.rank).ok()?;
+        Some(run.nodes[run.ranks[at].node.index()].key.hostname.as_str())
+    };
+    ranks.filter_map(host).collect()
 }
 
 /// The amount of work on each node record: see [`KernelResult::work`]. The ranks of a node share its work. Empty if the run

@@ -20,7 +20,8 @@ impl Default for RoundSettings {
 
 /// The effect of each round on ln T, relative to the median round. Empty if the rounds do not differ more than chance
 /// explains. `medians` has the median of each node; `round` the round of each run, below `rounds`; `sigma` is the standard
-/// deviation of runs before any correction, see [`within_nodes::sigma`].
+/// deviation of runs before any correction, see [`within_nodes::sigma`]. `ignored` has the runs, in order, that say nothing
+/// about a round, because they are in it for their times.
 ///
 /// The model is y_ij = a_i + b_r + noise, r the round of run j of node i. a_i and b_r are medians of what the other
 /// leaves, in turn (J. W. Tukey, "Exploratory Data Analysis", 1977: median polish). Under no effect, the median of n
@@ -31,10 +32,11 @@ pub fn effects(
     medians: impl Iterator<Item = f64>,
     round: &[u32],
     rounds: usize,
+    ignored: &[usize],
     sigma: f64,
     settings: &RoundSettings,
 ) -> Vec<f64> {
-    let mut fit = Fit::new(class, round, rounds, settings.min_nodes);
+    let mut fit = Fit::new(class, round, rounds, ignored, settings.min_nodes);
     if fit.fitted.len() < 2 {
         return Vec::new();
     }
@@ -47,12 +49,14 @@ pub fn effects(
 /// nodes that happen to be in it.
 pub fn sessions(class: &ClassRuns, session: &[u32], sessions: usize) -> Vec<f64> {
     const TWO: usize = 2;
-    Fit::new(class, session, sessions, TWO).improved().effects
+    Fit::new(class, session, sessions, &[], TWO).improved().effects
 }
 
 struct Fit<'a> {
     class: &'a ClassRuns<'a>,
     round: &'a [u32],
+    /// Runs without a residual, in order.
+    ignored: &'a [usize],
     /// Where the residuals of each round start.
     starts: Vec<usize>,
     /// Rounds with enough nodes.
@@ -61,15 +65,22 @@ struct Fit<'a> {
 }
 
 impl<'a> Fit<'a> {
-    fn new(class: &'a ClassRuns<'a>, round: &'a [u32], rounds: usize, min_nodes: usize) -> Self {
+    fn new(
+        class: &'a ClassRuns<'a>,
+        round: &'a [u32],
+        rounds: usize,
+        ignored: &'a [usize],
+        min_nodes: usize,
+    ) -> Self {
         let mut counts = vec![0usize; rounds];
         round.iter().for_each(|round| counts[*round as usize] += 1);
+        ignored.iter().for_each(|run| counts[round[*run] as usize] -= 1);
         let fitted: Vec<usize> = (0..rounds).filter(|round| counts[*round] >= min_nodes).collect();
         let mut starts = vec![0usize; rounds + 1];
         for at in 0..rounds {
             starts[at + 1] = starts[at] + counts[at];
         }
-        Self { class, round, starts, fitted, effects: vec![0.0; rounds] }
+        Self { class, round, ignored, starts, fitted, effects: vec![0.0; rounds] }
     }
 
     fn improved(mut self) -> Self {
@@ -101,9 +112,13 @@ impl<'a> Fit<'a> {
     fn improve(&mut self, of_nodes: impl Iterator<Item = f64>) -> f64 {
         let mut free = self.starts.clone();
         let mut residuals = vec![0.0; self.round.len()];
-        let mut round = self.round.iter();
+        let mut round = self.round.iter().enumerate();
+        let mut ignored = self.ignored.iter().peekable();
         for (runs, middle) in self.class.nodes().zip(of_nodes) {
-            for (y, round) in runs.iter().zip(&mut round) {
+            for (y, (run, round)) in runs.iter().zip(&mut round) {
+                if ignored.next_if_eq(&&run).is_some() {
+                    continue;
+                }
                 let place = &mut free[*round as usize];
                 residuals[*place] = y - middle;
                 *place += 1;

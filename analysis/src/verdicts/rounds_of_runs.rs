@@ -62,16 +62,17 @@ pub(super) fn effects(
         let Some(Rounds { of_run, count, have_starts }) = rounds(table, nodes, rows) else {
             return RoundEffects::default();
         };
-        let mut settings = rounds::RoundSettings::default();
+        let (mut settings, mut ignored) = (rounds::RoundSettings::default(), Vec::new());
         if are_of_a_screen(table, rows) {
-            // The further rounds have suspects, which were slower than usual in the first rounds, also by chance. So these
-            // rounds would seem to be fast ones.
-            settings.min_nodes = settings.min_nodes.max(nodes.len().div_ceil(2));
-            // All nodes are in step, so a correction changes no comparison of nodes. Without it, an effect that the few nodes
-            // of a small class do not prove makes successive runs look alike.
+            // The suspects of further rounds were slower than usual in the first rounds, also by chance. So these rounds
+            // would seem to be fast ones.
+            ignored.extend((0..rows.len()).filter(|run| is_suspect(table, rows[*run] as usize)));
+            settings.min_nodes = FEW_IN_STEP;
+            // All nodes are in step, so a correction changes no comparison of nodes in the same rounds. Without it, an effect
+            // that the few nodes of a small class do not prove makes successive runs look alike.
             settings.alpha = 1.0;
         }
-        let effects = rounds::effects(class, medians, &of_run, count, sigma, &settings);
+        let effects = rounds::effects(class, medians, &of_run, count, &ignored, sigma, &settings);
         if effects.is_empty() {
             return RoundEffects::default();
         }
@@ -115,6 +116,8 @@ struct Rounds {
 
 /// A round of fewer nodes cannot be told from its nodes.
 const FEW: usize = 5;
+/// The same for rounds of a screen without its suspects: `pmmpi screen` always adds other nodes to the suspects.
+const FEW_IN_STEP: usize = 3;
 
 /// The starts of runs show the rounds, if they are known: see [`by_start`]. Otherwise runs with equal names on different
 /// nodes belong to one round: the same number.
@@ -135,6 +138,11 @@ fn rounds(table: &RunTable, nodes: &[&[u32]], rows: &[u32]) -> Option<Rounds> {
     }
     let seconds: Vec<f64> = rows.iter().map(|row| table.elapsed_s[*row as usize]).collect();
     Some(by_start(nodes, &starts, &seconds))
+}
+
+/// True if the node looked slow before it ran this round of a screen.
+fn is_suspect(table: &RunTable, row: usize) -> bool {
+    !table.suspects.is_empty() && table.suspects.contains(&[table.run.at(row), table.node.at(row)])
 }
 
 /// True if all runs are rounds of screens, in which each node works for itself.

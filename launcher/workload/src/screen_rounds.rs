@@ -15,7 +15,7 @@ use crate::supervision::{Teller, Told};
 use crate::{Failure, descendants, saving, signals};
 use pmmpi::clock;
 use pmmpi::node::NodeKey;
-use pmmpi::record::{Run, RunHeader, wire};
+use pmmpi::record::{RankRecord, Run, RunHeader, wire};
 use pmmpi::session::Beginning;
 use pmmpi::session::instructions::{Extras, Instructions};
 use pmmpi::transport::collectives;
@@ -82,6 +82,7 @@ pub fn run<F: Divisible + Pairwise>(
         hosts,
         console: if speaks { ScreenConsole::new(plan) } else { ScreenConsole::silent() },
         teller: Teller::new(plan.told_on),
+        suspects: HashMap::new(),
         done: Screened::default(),
         first_channel: 0,
         is_first: true,
@@ -173,6 +174,8 @@ struct ScreenRounds<'a> {
     console: ScreenConsole,
     /// Tells the launcher of rank 0.
     teller: Teller,
+    /// The nodes that looked slow in the rounds of all nodes, by kernel; only on rank 0.
+    suspects: HashMap<String, BTreeSet<String>>,
     done: Screened,
     /// The first channel that the kernel `net` has not used; also makes its pairs different ones in each round.
     first_channel: u16,
@@ -286,6 +289,12 @@ impl ScreenRounds<'_> {
         run.asked.clone_from(&settings.selection.asked);
         let screened = run.screened.get_or_insert_default();
         screened.kernel = work.kind.is_kernel().then(|| work.name.clone());
+        if kept.is_some_and(|number| number >= settings.runs)
+            && let Some(nodes) = self.suspects.get(&work.name)
+        {
+            let is_suspect = |rank: &&RankRecord| nodes.contains(&run.nodes[rank.node.index()].key.hostname);
+            screened.suspects = run.ranks.iter().filter(is_suspect).map(|rank| rank.rank).collect();
+        }
         if kept.is_some()
             && let Some(folder) = &settings.out
         {
@@ -336,6 +345,7 @@ impl ScreenRounds<'_> {
                 };
                 let chosen: Vec<Vec<u32>> = self.plan.works.iter().map(of).collect();
                 self.console.suspected(&suspects);
+                self.suspects = suspects;
                 chosen
             }
             Err(why) => {

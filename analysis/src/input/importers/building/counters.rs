@@ -50,9 +50,14 @@ impl Building {
     }
 
     /// The run of this row is a round of `pmmpi screen`: see [`RunTable::screens`](crate::table::RunTable::screens).
-    pub fn in_screen(&mut self, row: usize) {
-        let run = self.results.table.run.at(row);
-        self.results.table.screens.insert(run);
+    /// `is_suspect`: the node looked slow before.
+    pub fn in_screen(&mut self, row: usize, is_suspect: bool) {
+        let table = &mut self.results.table;
+        let run = table.run.at(row);
+        table.screens.insert(run);
+        if is_suspect {
+            table.suspects.insert([run, table.node.at(row)]);
+        }
     }
 
     /// Sets a value of an added row. If the name cannot be a counter's, the value counts as unread.
