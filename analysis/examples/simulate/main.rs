@@ -110,7 +110,10 @@ fn robustness() {
     let two = Recipe { other_kind: Some((0.34, 0.15)), ..Recipe::default() };
     for (name, score) in cases::of_methods(&two, 0..FLEETS) {
         if ["fixed > 5 %", "SLOW"].contains(&name) {
-            row(&format!("a third of the nodes of another kind, 15 % slower, in one class: {name}"), &score);
+            row(
+                &format!("one class, a third of its nodes are of another kind and 15 % slower: {name}"),
+                &score,
+            );
         }
     }
     row("the same fleets, two declared classes: SLOW", &cases::of_declared_kinds(&two, 0..FLEETS));

@@ -152,7 +152,7 @@ fn rounding() -> Vec<Case> {
         of_two(10, 10.6, 1.0),
         of_two(40, 10.42, 1.0),
         of_two(3, 10.26, 0.5),
-        session("healthy, 10.42 s rounded to 1 s, s .5 %, sigma .2 %", &none, 10.42, 1.0, small),
+        session("healthy, times of 10.42 s rounded to 1 s (s 0.5 %, sigma 0.2 %)", &none, 10.42, 1.0, small),
         session("healthy, 10.40 s rounded to 1 s, s .1 %, sigma 1 %", &none, 10.4, 1.0, noisy),
         session("healthy, 10.2 s rounded to .5 s, s .5 %, sigma .2 %", &none, 10.2, 0.5, small),
         session("healthy, 620 s rounded to 60 s, s .5 %, sigma .5 %", &nearly, 620.0, 60.0, other),
@@ -237,18 +237,18 @@ fn over_time() -> Vec<Case> {
         let name = format!("rounds differ by {:.0} %, 5 % of 100 nodes slow", effect * 100.0);
         cases
             .push(case(name, 200, &stated, move |seeds| over_time::rounds(some, effect, Tool::Other, seeds)));
-        let name = format!("the same, {:.0} %, with runs of pmmpi on one node each", effect * 100.0);
+        let name = format!("rounds differ by {:.0} %; each run of pmmpi is on one node", effect * 100.0);
         cases.push(case(name, 200, &nodes, move |seeds| over_time::rounds(some, effect, Tool::Pmmpi, seeds)));
     }
     let few = [("warned", "<= 0.01"), ("false slow runs per fleet", "<= 0.07")];
     for nodes in [5, 10] {
         let of = Session { nodes, ..HEALTHY };
-        let name = format!("healthy {nodes} x 7 in rounds without effect");
+        let name = format!("healthy {nodes} x 7; the rounds do not differ");
         cases.push(case(name, 2000, &few, move |seeds| over_time::rounds(of, 0.0, Tool::Other, seeds)));
     }
     let rounded = Session { unit: 0.1, sigma: 0.005, ..HEALTHY };
     cases.push(case(
-        "healthy 100 x 7 in rounds without effect, 10 s rounded to .1 s",
+        "healthy 100 x 7; the rounds do not differ, 10 s rounded to .1 s",
         200,
         &few,
         move |seeds| over_time::rounds(rounded, 0.0, Tool::Other, seeds),
@@ -265,27 +265,35 @@ fn over_time() -> Vec<Case> {
         ("warned", ""),
     ];
     for first in [70, 90, 97] {
-        let name =
-            format!("{first} nodes, hours later {} others; the rounds of both differ by 5 %", 100 - first);
+        let name = format!(
+            "{first} nodes first, the {} other nodes hours later; the rounds of each group differ by 5 %",
+            100 - first
+        );
         cases.push(case(name, 200, &apart, move |seeds| over_time::two_groups(some, first, seeds)));
     }
     let of_jobs =
         [("slow runs found", ">= 0.99"), ("false SLOW per fleet", "0"), ("round effects warned", "0")];
-    cases.push(case("jobs on 50 nodes, one of 7 is 10 % slower", 200, &of_jobs, over_time::jobs));
+    cases.push(case("7 jobs on 50 nodes, one job is 10 % slower", 200, &of_jobs, over_time::jobs));
     for (amplitude, warned) in [(0.0, "<= 0.01"), (0.01, ""), (0.02, ">= 0.99"), (0.08, "1")] {
         let stated = [("SLOW per fleet", "0"), ("drains per fleet", "0"), ("warned", warned)];
-        let name = format!("100 healthy nodes one after another, {:.0} % over the day", amplitude * 100.0);
+        let name = format!(
+            "100 healthy nodes, measured one after another; times change by {:.0} % over the day",
+            amplitude * 100.0
+        );
         cases.push(case(name, 200, &stated, move |seeds| over_time::day(amplitude, 1, seeds)));
     }
     for (amplitude, warned) in [(0.0, "<= 0.01"), (0.08, ">= 0.99")] {
         let stated = [("SLOW per fleet", ""), ("warned", warned)];
-        let name = format!("100 healthy nodes in groups of 5, {:.0} % over the day", amplitude * 100.0);
+        let name = format!(
+            "100 healthy nodes, measured in groups of 5; times change by {:.0} % over the day",
+            amplitude * 100.0
+        );
         cases.push(case(name, 200, &stated, move |seeds| over_time::day(amplitude, 5, seeds)));
     }
     for (amplitude, missing, warned) in [(0.0, 0.0, "<= 0.01"), (0.08, 0.0, "1"), (0.08, 0.1, "1")] {
         let stated = [("false SLOW per fleet", "0"), ("warned", warned)];
         let mut name = format!(
-            "100 healthy nodes one after another, seven days, {:.0} % over each day",
+            "100 healthy nodes, measured one after another on seven days; times change by {:.0} % over each day",
             amplitude * 100.0
         );
         if missing > 0.0 {
@@ -294,12 +302,17 @@ fn over_time() -> Vec<Case> {
         cases.push(case(name, 200, &stated, move |seeds| over_time::same_hours(amplitude, missing, seeds)));
     }
     for late in [2, 20] {
-        let name = format!("{} nodes, a week later {late} others in a slow hour (8 %)", 200 - late);
+        let name = format!(
+            "{} nodes first, the {late} other nodes a week later, in an hour in which nodes are 8 % slower",
+            200 - late
+        );
         let stated = [("false SLOW per fleet", "<= 0.1"), ("recall", ">= 0.95"), ("warned", ">= 0.95")];
         cases.push(case(name, 200, &stated, move |seeds| over_time::late_in_a_slow_hour(late, seeds)));
     }
     for size in [2, 5, 20] {
-        let name = format!("200 nodes in groups of {size} in turn, one group in 20 in a slow hour (8 %)");
+        let name = format!(
+            "200 nodes, measured in groups of {size}; one group in 20 in an hour in which nodes are 8 % slower"
+        );
         let stated = [("false SLOW per fleet", ""), ("recall", ""), ("warned", "")];
         cases.push(case(name, 200, &stated, move |seeds| over_time::groups_in_turn(size, seeds)));
     }
@@ -307,7 +320,7 @@ fn over_time() -> Vec<Case> {
     let name = "200 nodes in rounds, started one after another; racks differ by 1 %";
     cases.push(case(name, 200, &racks, over_time::started_in_turn));
     let late = [("recall", ">= 0.99"), ("false SLOW per fleet", "0"), ("warned", "0")];
-    cases.push(case("100 nodes at once, one of them a week later", 200, &late, over_time::straggler));
+    cases.push(case("99 nodes together, one node a week later", 200, &late, over_time::straggler));
     for (correlation, warned) in [(0.0, "<= 0.01"), (0.3, ">= 0.8"), (0.6, "1"), (0.9, "1")] {
         let stated = [
             ("false SLOW per fleet", "0"),
@@ -346,7 +359,12 @@ fn compositions() -> Vec<Case> {
         case("100 of 100 nodes become 3 % slower", 200, &all_slower, |seeds| {
             over_time::composition(Change::AllSlower, seeds)
         }),
-        case("90 nodes with 101 runs and 10 with 5, healthy", 10_000, &unequal, promises::unequal),
+        case(
+            "healthy class: 90 nodes have 101 runs, 10 nodes have 5 runs",
+            10_000,
+            &unequal,
+            promises::unequal,
+        ),
     ]
 }
 

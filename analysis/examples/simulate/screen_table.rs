@@ -8,21 +8,16 @@ const FIRST_SEED: u64 = 4000;
 /// `part`: a fraction of the fleets is 1 / part.
 pub fn print(part: u64) {
     println!("\n## Screens\n");
-    println!(
-        "`pmmpi screen`: three rounds of all nodes, then four more of the suspects of each kernel, beside five other"
-    );
-    println!(
-        "nodes. The simulation makes run records, and the code of `pmmpi screen` judges them. For each kernel on its own, ln T"
-    );
-    println!(
-        "has a normal distribution with a standard deviation of 1.5 % between nodes and of 0.3 % between runs. 1 % of"
-    );
-    println!(
-        "the runs are 10 to 30 % slower. 1 % of the nodes are slow in one kernel. \"Found\" are SLOW nodes; with earlier"
-    );
-    println!(
-        "screens, also SLOWED nodes (0.3 % between the sessions of a node; the node became slow before the last one).\n"
-    );
+    for line in [
+        "All nodes run three rounds of `pmmpi screen`. Then the suspects of each kernel run four more rounds, together with",
+        "five other nodes. The simulation makes run records, and the code of `pmmpi screen` judges them. For each kernel on its",
+        "own, ln T has a normal distribution with a standard deviation of 1.5 % between nodes and of 0.3 % between runs. 1 % of",
+        "the runs are 10 to 30 % slower. 1 % of the nodes are slow in one kernel. Only SLOW nodes count as found. With earlier",
+        "screens, SLOWED nodes count, too. In these rows, sessions of a node vary by 0.3 %, and a slow node became slow before",
+        "the last session.\n",
+    ] {
+        println!("{line}");
+    }
     println!(
         "| screens | fleets | precision | recall | right kernel | false per fleet | fleets with a false node | runs per \
          node and kernel |"
