@@ -177,3 +177,45 @@ fn wrong_usage_is_refused_before_anything_starts() {
     let output = rig::tool::run(Command::new(pmmpi()).args(["screen-kernel", "fma"]));
     assert_eq!(output.code(), 2, "{}", output.err());
 }
+
+/// All ranks have the same wrong option, and one of them says so.
+#[test]
+fn a_job_says_once_what_is_wrong() {
+    for mpi in [Mpi::OpenMpi, Mpi::Mpich] {
+        for (args, told) in [
+            (&["--rounds", "0"][..], "--rounds 0: expected"),
+            (&["--delta", "x"], "--delta"),
+            (&["--apply", "drain"], "--apply: "),
+        ] {
+            let cluster = Cluster::new(&HOSTS[..3]);
+            // Without scontrol in PATH.
+            let job = cluster.mpirun(mpi, 3).args(["env", "PATH=/nowhere"]).arg(pmmpi());
+            let output = job.arg("screen").args(args).run();
+            assert_ne!(output.code(), 0, "{}", output.err());
+            assert_eq!(output.err().matches(told).count(), 1, "{}", output.err());
+            assert!(!output.err().contains("[1/"), "{}", output.err());
+        }
+    }
+}
+
+#[test]
+fn a_program_that_is_missing_on_one_host_is_named_with_the_host() {
+    let (cluster, out) = (Cluster::new(&HOSTS[..3]), Folder::new("screen-missing"));
+    let pmmpi = pmmpi().display().to_string();
+    let out = out.path().display().to_string();
+    let script = format!(
+        "case $(uname -n) in n1) program=/missing;; *) program=true;; esac; exec {pmmpi} screen --out {out} -- $program"
+    );
+    let output = cluster.mpirun(Mpi::OpenMpi, 3).args(["sh", "-c", &script]).run();
+    assert!(output.code() != 0 && output.err().contains("n1: /missing: "), "{}", output.err());
+}
+
+#[test]
+fn what_a_program_prints_does_not_mix_with_a_report_for_programs() {
+    let (out, _alone) = (Folder::new("screen-prints"), machine());
+    let args = ["screen", "--rounds", "2", "--format", "json", "--out"];
+    let output =
+        rig::tool::run(Command::new(pmmpi()).args(args).arg(out.path()).args(["--", "echo", "hello"]));
+    let report: Value = serde_json::from_str(&output.success().out()).expect("only the report");
+    assert_eq!(report["screened"][0]["kernels"].as_object().map(|kernels| kernels.len()), Some(1));
+}

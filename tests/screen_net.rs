@@ -3,6 +3,7 @@
 use pmmpi::RankId;
 use pmmpi::network::{Network, readings};
 use rig::Mpi;
+use rig::checked_report::checked_report;
 use rig::cluster::Cluster;
 use rig::tool::{Folder, pmmpi};
 use std::process::Command;
@@ -37,6 +38,26 @@ fn the_first_rank_of_each_node_measures_with_all_others() {
         let network = Network::of(runs.iter().flat_map(readings));
         assert_eq!(network.nodes.into_keys().collect::<Vec<_>>(), ["node0", "node1", "node2"]);
     }
+}
+
+#[test]
+fn a_node_with_a_slow_link_is_slow_in_the_network() {
+    let hosts = ["n0", "n1", "n2", "n3", "n4"].map(|name| (name, 0));
+    let (cluster, out) = (Cluster::new(&hosts), Folder::new("screen-link"));
+    let job = cluster.mpirun_on_networks("n2", "1gbit").arg(pmmpi());
+    let args = ["screen", "--kernels", "net", "--rounds", "7", "--out"];
+    let output = job.args(args).arg(out.path()).run().success();
+    let report = checked_report(out.path());
+    for node in report["screened"].as_array().expect("nodes") {
+        let is_slow = node["node"] == "n2";
+        assert_eq!(node["verdict"] == "SLOW-TAIL", is_slow, "{}\n{node:#}", output.out());
+        assert!(!is_slow || node["slow_in"] == "network", "{node:#}");
+    }
+    assert!(
+        output.out().contains("1 of 5 nodes is slower than its class: n2 in network "),
+        "{}",
+        output.out()
+    );
 }
 
 #[test]

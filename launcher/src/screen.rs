@@ -30,11 +30,14 @@ use pmmpi_workload::{Failure, screen_report, screen_rounds, signals};
 use settings::{ScreenSettings, Works};
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 use supervisor::Supervisor;
 
 /// Rank 0 says what is wrong with the command line. The other ranks wait, because some launchers kill rank 0 when they end.
 const TIME_TO_SAY_IT: Duration = Duration::from_secs(1);
+/// The status if a signal ends the report.
+const OWN_FAILURE: i32 = 125;
 
 /// Measures all nodes and shows the result. Returns only if that fails, and on ranks that show nothing.
 pub fn run(typed: ScreenArgs) -> Result<End, Failure> {
@@ -55,9 +58,12 @@ pub fn run(typed: ScreenArgs) -> Result<End, Failure> {
         if task.way == Way::Alone && launch.size.is_some_and(|size| size > 1) {
             return Err(no_ranks(&launch));
         }
-        let out = settings.run.out.as_deref().filter(|_| task.speaks());
-        let ranks = launch.size.unwrap_or(1);
-        out.map(|out| run_folder::prepare(out, ranks, reserved_bytes(ranks))).transpose()?;
+        if task.speaks() {
+            let ranks = launch.size.unwrap_or(1);
+            let out = settings.run.out.as_deref();
+            out.map(|out| run_folder::prepare(out, ranks, reserved_bytes(ranks))).transpose()?;
+            check_end(&settings)?;
+        }
         Ok((task, works))
     });
     let (task, works) = match ready {
@@ -80,6 +86,24 @@ pub fn run(typed: ScreenArgs) -> Result<End, Failure> {
         }
         Way::Alone | Way::Inside => alone(&settings, &task, works),
     }
+}
+
+/// Refuses before the rounds what would fail only after them.
+fn check_end(settings: &ScreenSettings) -> Result<(), Failure> {
+    if settings.act.is_some() {
+        act::check()?;
+    }
+    let report = tool_files::report()?;
+    let mut command = Command::new(&report);
+    let output = command.arg("screen").args(&settings.report).arg("--check").stdin(Stdio::null()).output();
+    let output = output.map_err(|e| Failure::own(format_args!("{}: {e}", report.display())))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let message =
+        said.trim_end().trim_start_matches("pmmpi-report: ").trim_start_matches("error: ").to_owned();
+    Err(Failure { code: output.status.code().unwrap_or(OWN_FAILURE), message })
 }
 
 /// Runs one kernel in this process: see [`kernel`].

@@ -69,6 +69,20 @@ impl Cluster {
         job
     }
 
+    /// A job of Open MPI with one rank per host, in which each host has a network of its own. The link of `slow` carries at
+    /// most `rate` in each direction, such as "2gbit" (tc(8)).
+    pub fn mpirun_on_networks(&self, slow: &str, rate: &str) -> Job<'_> {
+        let mut job = self.mpirun(Mpi::OpenMpi, self.hosts.len());
+        let interfaces = ["btl", "tcp,self", "btl_tcp_if_include", "eth0", "oob_tcp_if_include", "hub,eth0"];
+        interfaces.chunks(2).for_each(|pair| _ = job.command.arg("--mca").args(pair));
+        let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("rig/networks.sh");
+        let mut command = Command::new("unshare");
+        command.args(["--net", "--mount"]).arg(script).args([slow, rate, &self.hosts.join(",")]);
+        command.arg(job.command.get_program()).args(job.command.get_args());
+        command.envs(job.command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        Job { command, ..job }.env("PMMPI_RIG_NETWORKS", "1")
+    }
+
     pub(crate) fn names(&self) -> &[String] {
         &self.hosts
     }

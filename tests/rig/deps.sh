@@ -8,7 +8,7 @@ case ${1-} in
     build) packages=$build ;;
     demo) packages=$demo ;;
     test) packages="$demo libopenmpi-dev mpich libmpich-dev libpfm4 libblas3 strace musl-tools gfortran
-        python3-mpi4py python3-pip python3-statsmodels python3-prometheus-client numactl procps environment-modules
+        iproute2 python3-mpi4py python3-pip python3-statsmodels python3-prometheus-client numactl procps environment-modules
         slurmctld slurmd slurm-client slurm-wlm-basic-plugins default-jre-headless shellcheck" ;;
     *) packages="$*" ;;
 esac

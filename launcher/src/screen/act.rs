@@ -70,6 +70,11 @@ pub fn run(typed: &ActArgs) -> Result<End, Failure> {
     Ok(End::Exited(if report.needs_attention() { NEEDS_ATTENTION } else { 0 }))
 }
 
+/// Refuses if there is no Slurm to act in.
+pub fn check() -> Result<(), Failure> {
+    Scontrol::find().map(drop).map_err(|e| Failure::usage(format_args!("--apply: {e}")))
+}
+
 /// An empty log: the next use acts.
 fn begin_log(log: &PathBuf) -> Result<(), Failure> {
     let made = std::fs::File::options().append(true).create(true).open(log);

@@ -3,10 +3,13 @@
 //!
 //! `pmmpi-rig-host --rsh TABLE [ssh's options] NAME COMMAND...` does the same like a remote shell; TABLE is a file of
 //! lines `NAME OFFSET_NS`.
+//!
+//! If the variable PMMPI_RIG_NETWORKS is set, the host also has a network of its own: the one that networks.sh made.
 
 use std::ffi::OsString;
 use std::fs;
 use std::io;
+use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
@@ -62,6 +65,11 @@ type Failure = (&'static str, io::Error);
 fn enter(name: &str, offset_ns: i64) -> Result<(), Failure> {
     // SAFETY: geteuid has no preconditions.
     let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
+    if std::env::var_os("PMMPI_RIG_NETWORKS").is_some() {
+        let network = fs::File::open(format!("/run/netns/{name}")).map_err(|e| ("open its network", e))?;
+        // SAFETY: the descriptor is open.
+        check("enter its network", unsafe { libc::setns(network.as_raw_fd(), libc::CLONE_NEWNET) })?;
+    }
     let spaces = libc::CLONE_NEWUTS | CLONE_NEWTIME | if user == 0 { 0 } else { libc::CLONE_NEWUSER };
     // SAFETY: unshare changes this process only, which has one thread.
     check("unshare", unsafe { libc::unshare(spaces) })?;
