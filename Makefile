@@ -19,7 +19,7 @@ HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 
 VERSION = $(shell sed -n '/^\[workspace.package\]/,/^$$/s/^version = "\(.*\)"/\1/p' Cargo.toml)
 
-.PHONY: help tool build stage test test-pmu test-dist lint doc bench bench-pmu bench-kernels simulate demo install install-staged runner \
+.PHONY: help tool build stage test test-pmu test-dist lint doc bench bench-pmu bench-kernels simulate demo demo-screen install install-staged runner \
 	uninstall dist deb
 
 help: ## show this list
@@ -98,6 +98,9 @@ simulate: build ## measure how often the verdicts are right on simulated fleets;
 demo: deps-demo ## measure Debian's hpcc on two simulated hosts with different clocks, and show a report
 	$(CARGO) build $(ALL) --lib --bins
 	@tests/rig/demo.sh $(RELEASE) $(RELEASE)/pmmpi-rig-host
+
+demo-screen: deps-screen tool ## screen four simulated hosts, one of which may use only one core
+	@tests/rig/screen-demo.sh $(STAGE)/bin $(RELEASE)/pmmpi-rig-host
 
 install: tool ## build pmmpi and install it into PREFIX, below DESTDIR if set
 	@$(MAKE) --no-print-directory install-staged

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs Debian packages that are missing. usage: deps.sh build | demo | test | PACKAGE...
+# Installs Debian packages that are missing. usage: deps.sh build | demo | screen | test | PACKAGE...
 set -eu
 
 build="build-essential pkg-config libhwloc-dev libudev-dev libclang-dev"
@@ -7,6 +7,7 @@ demo="$build openmpi-bin hpcc"
 case ${1-} in
     build) packages=$build ;;
     demo) packages=$demo ;;
+    screen) packages="$build openmpi-bin libopenmpi-dev" ;;
     test) packages="$demo libopenmpi-dev mpich libmpich-dev libpfm4 libblas3 strace musl-tools gfortran
         iproute2 python3-mpi4py python3-pip python3-statsmodels python3-prometheus-client numactl procps environment-modules
         slurmctld slurmd slurm-client slurm-wlm-basic-plugins default-jre-headless shellcheck" ;;
