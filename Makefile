@@ -19,8 +19,8 @@ HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 
 VERSION = $(shell sed -n '/^\[workspace.package\]/,/^$$/s/^version = "\(.*\)"/\1/p' Cargo.toml)
 
-.PHONY: help tool build stage test test-pmu test-dist lint doc bench bench-pmu bench-kernels simulate demo demo-screen install install-staged runner \
-	uninstall dist deb
+.PHONY: help tool build stage test test-pmu test-dist lint doc bench bench-pmu bench-kernels simulate demo demo-screen install \
+	install-staged runner uninstall dist deb
 
 help: ## show this list
 	@sed -n 's/^\([a-z%-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 16
