@@ -2,10 +2,13 @@
 
 use super::cells::percent;
 use crate::report::Report;
+use crate::report::screen::{ScreenReport, ScreenedNode};
 use crate::stats::own_history::OwnVerdict;
 use crate::stats::verdict_rule::Verdict;
 use crate::table::host_list::compressed;
+use crate::verdicts::kernels_of_node::{KernelOfNode, ScreenVerdict};
 use crate::verdicts::node_report::{HistoryReport, NodeReport};
+use pmmpi::text::count;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Slurm's compressed list, such as `n[001-003,017],m5`, with a line end; empty without a node.
@@ -23,12 +26,20 @@ pub fn nodefile(report: &Report) -> String {
 pub fn reasons(report: &Report) -> Vec<String> {
     let mut lines: Vec<String> =
         avoided(report).into_iter().map(|(node, reason)| format!("{node}: {reason}")).collect();
-    let named: BTreeSet<&str> =
+    let mut named: BTreeSet<&str> =
         report.nodes.iter().filter(|node| reason(node).is_some()).map(|node| node.node.as_str()).collect();
+    named.extend(screened(report).map(|(node, _)| node));
     let left_out = named.into_iter().filter(|node| !is_host_name(node));
     lines.extend(
         left_out.map(|node| format!("{node} is not a single host name, so the list does not contain it")),
     );
+    if let Some(screen) = &report.screen {
+        let kernels = screen.kernels.iter().map(|of| &of.kernel).filter(|of| failed_everywhere(screen, of));
+        lines.extend(kernels.map(|kernel| {
+            let all = count(screen.screened.len(), "node");
+            format!("{kernel} failed on all {all}, so this is no reason to avoid a node")
+        }));
+    }
     lines
 }
 
@@ -45,7 +56,51 @@ fn avoided(report: &Report) -> BTreeMap<&str, String> {
     for wrong in report.wrong.iter().filter(|wrong| wrong.is_latest && is_host_name(&wrong.node)) {
         avoided.entry(&wrong.node).or_insert_with(|| "WRONG: a result failed its own check".to_owned());
     }
+    for (node, reason) in screened(report).filter(|(node, _)| is_host_name(node)) {
+        avoided.entry(node).or_insert(reason);
+    }
     avoided
+}
+
+/// The nodes that the latest screen says to avoid, each with the reason. Some have no time, so [`reason`] does not know them.
+fn screened(report: &Report) -> impl Iterator<Item = (&str, String)> {
+    let nodes =
+        report.screen.iter().flat_map(|screen| screen.screened.iter().map(move |node| (screen, node)));
+    nodes.filter_map(|(screen, node)| Some((node.node.as_str(), reason_of_screen(screen, node)?)))
+}
+
+/// True if a kernel failed on all of several nodes: then the reason is the kernel, its options or the user's program, and a
+/// list of all nodes would let no job run.
+fn failed_everywhere(screen: &ScreenReport, kernel: &str) -> bool {
+    let has_failed = |node: &ScreenedNode| {
+        node.kernels.get(kernel).is_some_and(|of| of.verdict == Some(ScreenVerdict::Failed))
+    };
+    screen.screened.len() > 1 && screen.screened.iter().all(has_failed)
+}
+
+fn reason_of_screen(screen: &ScreenReport, node: &ScreenedNode) -> Option<String> {
+    let kernel = node.kernel.as_deref()?;
+    let by = || node.slowdown.map_or_else(String::new, |by| format!(" {}", percent(by, 1)));
+    match node.verdict {
+        ScreenVerdict::Wrong => Some(format!("WRONG: {kernel} computed a wrong result")),
+        // A job would fail there, too, or wait for the node.
+        ScreenVerdict::Failed => {
+            let is_of_node = |(kernel, of): &(&String, &KernelOfNode)| {
+                of.verdict == Some(ScreenVerdict::Failed) && !failed_everywhere(screen, kernel)
+            };
+            let (kernel, of) = node.kernels.iter().find(is_of_node)?;
+            let all = count(of.runs + of.failed_runs, "run");
+            Some(format!("FAILED: {kernel} failed in {} of {all}", of.failed_runs))
+        }
+        verdict @ (ScreenVerdict::Slow | ScreenVerdict::SlowTail) => {
+            Some(format!("{}: {kernel}{} against its class", verdict.name(), by()))
+        }
+        // The work of a kernel never changes; that of a program may.
+        ScreenVerdict::Slowed if screen.is_kernel(kernel) => {
+            Some(format!("SLOWED: {kernel}{} compared with earlier screens", by()))
+        }
+        _ => None,
+    }
 }
 
 /// Why a node should be avoided, and how sure that is.

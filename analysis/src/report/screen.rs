@@ -44,6 +44,9 @@ pub struct ScreenReport {
 pub struct KernelSummary {
     /// Its name.
     pub kernel: String,
+    /// True for a kernel of pmmpi.
+    #[serde(skip)]
+    pub is_kernel: bool,
     /// The unit of the values; `None` for the user's program.
     pub unit: Option<String>,
     /// Number of nodes with a time.
@@ -245,6 +248,11 @@ impl ScreenReport {
             suggestions,
             gate: Vec::new(),
         })
+    }
+
+    /// True for a kernel of pmmpi, in contrast to the user's program.
+    pub fn is_kernel(&self, name: &str) -> bool {
+        self.kernels.iter().any(|kernel| kernel.kernel == name && kernel.is_kernel)
     }
 
     /// Kernels and nodes of which a further round may show more; all kernels of a repaired node.
@@ -470,6 +478,7 @@ impl<'a> Kernels<'a> {
             let notes: BTreeSet<&String> = runs.iter().flat_map(|run| run.notes.keys()).collect();
             KernelSummary {
                 kernel: (*kernel).to_owned(),
+                is_kernel: self.is_kernel(kernel),
                 unit: measure.map(|measure| measure.unit.clone()),
                 nodes: times.len(),
                 median: of_ascending(&values),

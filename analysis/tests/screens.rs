@@ -1,0 +1,12 @@
+//! `pmmpi-report screen`, as `pmmpi screen` starts it and as users do: files of screens, with and without an archive.
+
+#[expect(dead_code)]
+mod common;
+#[path = "screens/made.rs"]
+mod made;
+#[path = "common/runs.rs"]
+#[expect(dead_code)]
+mod runs;
+
+#[path = "screens/lists.rs"]
+mod lists;
