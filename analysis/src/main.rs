@@ -283,13 +283,12 @@ fn report(options: &ReportArgs, decoding: Decoding, what: What) -> Result<u8, Fa
     if let Some(advice) = verdict_status::advice(&report, &options.fail_on, options.delta) {
         say(&advice);
     }
-    if let (What::Screen(asked), Some(screen)) = (what, &report.screen)
-        && asked.gate.is_some()
-    {
-        return Ok(verdict_status::gate(screen));
-    }
+    // Without --gate, no node was asked for. A fit node says nothing of the others: --fail-on counts, too.
+    let of_gate = report.screen.as_ref().map_or(0, verdict_status::gate);
     Ok(match options.exit {
-        ExitStyle::Plain => verdict_status::plain(&report, &options.fail_on, partial),
+        ExitStyle::Plain => {
+            verdict_status::worse(of_gate, verdict_status::plain(&report, &options.fail_on, partial))
+        }
         ExitStyle::Nagios => verdict_status::nagios(&report, partial),
     })
 }

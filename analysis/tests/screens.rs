@@ -10,3 +10,5 @@ mod runs;
 
 #[path = "screens/lists.rs"]
 mod lists;
+#[path = "screens/statuses.rs"]
+mod statuses;

@@ -184,7 +184,7 @@ pub struct ScreenReportArgs {
     /// Print only the kernels and nodes that need further rounds
     #[arg(long)]
     pub suspects: bool,
-    /// Say of each of these nodes if it is fit to return
+    /// Are these repaired nodes fit to return? If not, exit with 3
     #[arg(long, value_name = "NODES")]
     pub gate: Option<HostList>,
     /// Write what `pmmpi screen-act` needs to FILE

@@ -2,6 +2,7 @@
 
 use super::options::FailOn;
 use super::{COULD_NOT_JUDGE, FOUND};
+use crate::PARTIAL;
 use clap::ValueEnum;
 use pmmpi_analysis::render::{answer, one_line};
 use pmmpi_analysis::report::Report;
@@ -41,6 +42,12 @@ pub fn gate(screen: &ScreenReport) -> u8 {
         () if any(Fitness::Undecided) => COULD_NOT_JUDGE,
         () => 0,
     }
+}
+
+/// The more important one of two statuses: something was found, something could not be judged, a part of the input could not
+/// be used.
+pub fn worse(a: u8, b: u8) -> u8 {
+    [FOUND, COULD_NOT_JUDGE, PARTIAL].into_iter().find(|status| [a, b].contains(status)).unwrap_or(0)
 }
 
 /// What to do if the status is that no node could be judged: nothing in the input is slow, because nothing was compared.
