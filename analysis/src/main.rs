@@ -215,7 +215,8 @@ fn report(options: &ReportArgs, decoding: Decoding, what: What) -> Result<u8, Fa
     };
     let partial = input.is_partial();
     let mut report = report::Report::new(input, &trust, &settings, &places);
-    if let (What::Screen(asked), Some(screen)) = (what, report.screen.as_mut()) {
+    if let (What::Screen(asked), screen) = (what, report.screen.as_mut()) {
+        let screen = screen.ok_or_else(|| no_screen(&paths))?;
         if let Some(list) = &asked.gate {
             gate::ask(screen, list);
         }
@@ -460,6 +461,21 @@ fn reading(
 fn now_unix_ns() -> i64 {
     let fixed = std::env::var("SOURCE_DATE_EPOCH").ok().and_then(|text| text.trim().parse::<i64>().ok());
     fixed.and_then(|seconds| seconds.checked_mul(1_000_000_000)).unwrap_or_else(clock::realtime_ns)
+}
+
+/// Why there is no screen to show, and what shows something.
+fn no_screen(paths: &[PathBuf]) -> Failure {
+    let first = paths.first().map(|path| path.display().to_string()).unwrap_or_default();
+    let more = match paths.len() {
+        0 | 1 => String::new(),
+        all => format!(" and {}", count(all - 1, "more path")),
+    };
+    Failure::usage(format!(
+        "no screen in {first}{more}: there is no run file of pmmpi screen\n       \
+         An archive has the times of earlier screens, but not what their kernels measured. To show a screen, name\n       \
+         its run files (the folder of --out), and then the archive: pmmpi-report screen RESULTS ARCHIVE\n       \
+         To see what an archive says of its nodes, use: pmmpi report ARCHIVE"
+    ))
 }
 
 /// Why there is nothing to report, compare or export.

@@ -25,3 +25,21 @@ fn gate_and_fail_on_both_count() {
     assert_eq!(status(&healthy, &["--gate", "n01,n77", "--fail-on", "slow"]), Some(4));
     assert_eq!(status(&slow, &["--gate", "n01,n77", "--fail-on", "slow"]), Some(3));
 }
+
+/// An archive has no values of kernels. It must not look like a screen without findings.
+#[test]
+fn an_archive_alone_is_no_screen() {
+    let folder = Folder::new();
+    let files = Screen::of(0, 5).write(&folder.path().join("runs"), |_| Outcome::Times(1.0));
+    let archive = folder.path().join("archive").display().to_string();
+    assert!(report(&words(&["export", "--output", &archive], &files)).status.success());
+    for args in [&["screen", &archive][..], &["screen", &archive, "--format", "json"]] {
+        let refused = report(args);
+        assert_eq!((refused.status.code(), out(&refused)), (Some(2), String::new()));
+        let told = err(&refused);
+        assert!(told.starts_with(&format!("pmmpi: no screen in {archive}: ")), "{told}");
+        assert!(told.contains("pmmpi report ARCHIVE"), "{told}");
+    }
+    let both = report(&words(&["screen", &archive], &files));
+    assert!(both.status.success() && out(&both).starts_with("screen of 5 nodes: 3 rounds"), "{}", out(&both));
+}
