@@ -17,6 +17,7 @@ pub mod regions;
 pub mod run;
 pub mod run_flags;
 pub mod screen;
+mod screen_times;
 pub mod screened_run;
 pub mod series;
 mod split_labels;
@@ -288,7 +289,7 @@ impl Report {
         let sessions = SessionsNeeded::of(&nodes, settings);
         let wrong = wrong(&results);
         mark_wrong(&mut nodes, &wrong);
-        let screen = ScreenReport::of(&runs, &mut nodes);
+        let screen = ScreenReport::of(&runs, &mut nodes, &results.table);
         // The nodes that are not suspected run few rounds only.
         let min_runs =
             if kernels > 0 { settings.node.min_runs.min(FEWEST_ROUNDS) } else { settings.node.min_runs };

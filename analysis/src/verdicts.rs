@@ -22,6 +22,7 @@ mod presence;
 mod reconfigured;
 mod rounds_of_runs;
 mod run_spread;
+mod screen_of_few;
 mod settings_differ;
 pub mod slow_places;
 mod suspects;

@@ -8,6 +8,8 @@ mod made;
 #[expect(dead_code)]
 mod runs;
 
+#[path = "screens/history.rs"]
+mod history;
 #[path = "screens/lists.rs"]
 mod lists;
 #[path = "screens/statuses.rs"]

@@ -1,10 +1,11 @@
 //! The result of `pmmpi screen`: one answer per node, from all kernels together.
 
 use super::run::RunReport;
+use super::screen_times::ScreenTimes;
 use super::screened_run::ScreenedRun;
 use crate::stats::own_history::OwnVerdict;
 use crate::stats::verdict_rule::Verdict;
-use crate::table::{NoTime, Shared, SharedText};
+use crate::table::{NoTime, RunTable, Shared, SharedText};
 use crate::verdicts::JudgeSettings;
 use crate::verdicts::fitness::GateAnswer;
 use crate::verdicts::kernels_of_node::{KernelOfNode, KernelsOfNode, ScreenVerdict};
@@ -119,24 +120,47 @@ pub struct Suggestion {
     pub command: String,
 }
 
-/// From the comparison with the class and with the node's own history.
-fn verdict_of(node: &NodeReport) -> Option<ScreenVerdict> {
-    let of_class = node.among_peers().verdict.map(|verdict| match verdict {
-        Verdict::Ok => ScreenVerdict::Ok,
-        Verdict::Fast => ScreenVerdict::Fast,
-        Verdict::Unusual => ScreenVerdict::Unusual,
-        Verdict::Suspect => ScreenVerdict::Suspect,
-        Verdict::SlowTail => ScreenVerdict::SlowTail,
-        Verdict::Slow => ScreenVerdict::Slow,
-        Verdict::Wrong => ScreenVerdict::Wrong,
-    });
-    let of_history = node.history.verdict.map(|verdict| match verdict {
-        OwnVerdict::Slowed => ScreenVerdict::Slowed,
-        OwnVerdict::Suspect => ScreenVerdict::Suspect,
-        OwnVerdict::Same | OwnVerdict::Faster => ScreenVerdict::Ok,
-    });
-    // SLOWED says more than SLOW-TAIL.
-    of_class.into_iter().chain(of_history).max_by_key(|verdict| verdict.severity())
+/// What the report says of a kernel on a node.
+#[derive(Clone, Copy)]
+struct Judged<'a> {
+    report: &'a NodeReport,
+    /// True if this screen judges the node next to its class, and not an earlier session.
+    is_here: bool,
+    /// True if the node's own history has this screen.
+    has_history: bool,
+}
+
+impl Judged<'_> {
+    /// From the comparison with the class and with the node's own history. If this screen cannot compare the node with
+    /// others, a node that is as it was keeps its earlier verdict.
+    fn verdict(&self) -> Option<ScreenVerdict> {
+        let of_class = self.report.among_peers().verdict.map(|verdict| match verdict {
+            Verdict::Ok => ScreenVerdict::Ok,
+            Verdict::Fast => ScreenVerdict::Fast,
+            Verdict::Unusual => ScreenVerdict::Unusual,
+            Verdict::Suspect => ScreenVerdict::Suspect,
+            Verdict::SlowTail => ScreenVerdict::SlowTail,
+            Verdict::Slow => ScreenVerdict::Slow,
+            Verdict::Wrong => ScreenVerdict::Wrong,
+        });
+        let own = self.report.history.verdict.filter(|_| self.has_history);
+        let of_history = own.map(|verdict| match verdict {
+            OwnVerdict::Slowed => ScreenVerdict::Slowed,
+            OwnVerdict::Suspect => ScreenVerdict::Suspect,
+            OwnVerdict::Same | OwnVerdict::Faster => ScreenVerdict::Ok,
+        });
+        let earlier = of_class.filter(|verdict| *verdict != ScreenVerdict::Wrong);
+        match (self.is_here, own) {
+            // SLOWED says more than SLOW-TAIL.
+            (true, _) => of_class.into_iter().chain(of_history).max_by_key(|verdict| verdict.severity()),
+            (false, Some(OwnVerdict::Same)) => earlier.or(of_history),
+            // It was slower: whether it is fast enough now, only its class can tell.
+            (false, Some(OwnVerdict::Faster)) => {
+                of_history.filter(|_| earlier.is_none_or(|verdict| verdict == ScreenVerdict::Ok))
+            }
+            (false, _) => of_history,
+        }
+    }
 }
 
 /// What a slow kernel says of a node.
@@ -193,21 +217,17 @@ pub fn settings_of(settings: &JudgeSettings, kernels: usize, sessions: usize) ->
 
 impl ScreenReport {
     /// The latest screen among `runs`, with the verdicts on its nodes; `None` if there is none. Also gives each of `nodes`
-    /// its kernels.
-    pub fn of(runs: &[RunReport], nodes: &mut [NodeReport]) -> Option<Self> {
+    /// its kernels. `table` has the times of all runs.
+    pub fn of(runs: &[RunReport], nodes: &mut [NodeReport], table: &RunTable) -> Option<Self> {
         let latest = runs.iter().rev().find(|run| run.screened.is_some())?;
         let of_screen: Vec<(&RunReport, &ScreenedRun)> = runs
             .iter()
             .filter(|run| run.series == latest.series)
             .filter_map(|run| Some((run, run.screened.as_ref()?)))
             .collect();
-        let kernels = Kernels::of(&of_screen);
-        let mut reports: HashMap<(&str, &str), &NodeReport> = HashMap::new();
-        for node in nodes.iter().filter(|node| node.is_current()) {
-            if let Some(kernel) = kernels.of_class(node) {
-                reports.insert((&node.node, kernel), node);
-            }
-        }
+        let kernels = Kernels::of(&of_screen, table);
+        let reports = kernels.reports(nodes);
+        let summaries = kernels.summaries(&reports);
         let mut screened: Vec<ScreenedNode> =
             kernels.hosts.iter().map(|host| kernels.answer(host, &reports)).collect();
         screened.sort_by(|a, b| {
@@ -242,7 +262,7 @@ impl ScreenReport {
             more_rounds: rounds_of(false).difference(&all).count(),
             runs_per_node: node_runs as f64 / (most.max(1) * kernels.by_name.len().max(1)) as f64,
             node_minutes: of_screen.iter().map(|(_, screened)| screened.node_seconds).sum::<f64>() / 60.0,
-            kernels: kernels.summaries(nodes),
+            kernels: summaries,
             screened,
             slow_links: slow_links(&of_screen),
             suggestions,
@@ -297,6 +317,9 @@ impl Suggestion {
     }
 }
 
+/// What the report says of each kernel and host.
+type Reports<'n> = HashMap<(&'n str, &'n str), Judged<'n>>;
+
 /// The kernels of one screen.
 struct Kernels<'a> {
     by_name: BTreeMap<&'a str, Vec<&'a ScreenedRun>>,
@@ -307,18 +330,20 @@ struct Kernels<'a> {
     /// The id of the last run.
     last_run_id: String,
     runs: &'a [(&'a RunReport, &'a ScreenedRun)],
+    times: ScreenTimes<'a>,
     /// The values of each kernel and host, over the rounds.
     values: HashMap<(&'a str, &'a str), Vec<f64>>,
 }
 
 impl<'a> Kernels<'a> {
-    fn of(runs: &'a [(&'a RunReport, &'a ScreenedRun)]) -> Self {
+    fn of(runs: &'a [(&'a RunReport, &'a ScreenedRun)], table: &'a RunTable) -> Self {
         let mut kernels = Self {
             by_name: BTreeMap::new(),
             of_run: HashMap::new(),
             hosts: BTreeSet::new(),
             last_run_id: String::new(),
             runs,
+            times: ScreenTimes::default(),
             values: HashMap::new(),
         };
         for (run, screened) in runs {
@@ -331,12 +356,34 @@ impl<'a> Kernels<'a> {
                 kernels.values.entry((kernel, host)).or_default().push(*value);
             }
         }
+        kernels.times = ScreenTimes::of(table, &kernels.of_run);
         kernels
     }
 
-    /// The kernel whose runs the report of a node is about.
+    /// The kernel that a report of a node is about. If this screen does not judge the node, the report is about an earlier
+    /// session of the same class.
     fn of_class(&self, node: &NodeReport) -> Option<&'a str> {
-        self.of_run.get(node.median_run_id.as_str()).copied()
+        let here = self.of_run.get(node.median_run_id.as_str()).copied();
+        here.or_else(|| self.times.kernel(&node.node, &node.class))
+    }
+
+    /// The report on each kernel and host.
+    fn reports<'n>(&self, nodes: &'n [NodeReport]) -> Reports<'n>
+    where
+        'a: 'n,
+    {
+        let mut reports = Reports::new();
+        for report in nodes.iter().filter(|node| node.is_current()) {
+            let Some(kernel) = self.of_class(report) else { continue };
+            let is_here = self.of_run.contains_key(report.median_run_id.as_str());
+            let has_history = report.history.latest.as_deref() == self.times.session();
+            let judged = Judged { report, is_here, has_history };
+            let known = reports.entry((kernel, report.node.as_str())).or_insert(judged);
+            if is_here {
+                *known = judged;
+            }
+        }
+        reports
     }
 
     fn value(&self, kernel: &str, host: &str) -> Option<f64> {
@@ -375,7 +422,7 @@ impl<'a> Kernels<'a> {
     }
 
     /// One kernel on one host; `None` if the host took no part.
-    fn on_host(&self, kernel: &str, host: &str, report: Option<&NodeReport>) -> Option<KernelOfNode> {
+    fn on_host(&self, kernel: &str, host: &str, judged: Option<Judged>) -> Option<KernelOfNode> {
         let (mut timed, mut failed, mut wrong) = (0, 0, 0);
         for (run, screened) in self.runs.iter().filter(|(_, screened)| screened.kernel == kernel) {
             match screened.without_time.get(host) {
@@ -388,42 +435,45 @@ impl<'a> Kernels<'a> {
             return None;
         }
         // The report marks all times of a node with a wrong result; here each kernel has its own verdict.
-        let of_times = report.and_then(verdict_of).filter(|verdict| *verdict != ScreenVerdict::Wrong);
+        let of_times = judged.and_then(|judged| judged.verdict());
+        let of_times = of_times.filter(|verdict| *verdict != ScreenVerdict::Wrong);
         let of_failures = match (wrong, failed) {
             (1.., _) => Some(ScreenVerdict::Wrong),
             (0, 1..) => Some(ScreenVerdict::Failed),
             (0, 0) => None,
         };
-        let peers = report.map(NodeReport::among_peers);
+        let here = judged.filter(|judged| judged.is_here).map(|judged| judged.report);
+        let peers = here.map(NodeReport::among_peers);
         Some(KernelOfNode {
             value: self.value(kernel, host),
             unit: self.unit(kernel),
             slowdown: peers.and_then(|peers| peers.slowdown),
             slower_by_at_least: peers.and_then(|peers| peers.slower_by_at_least),
             verdict: of_times.into_iter().chain(of_failures).max_by_key(|verdict| verdict.severity()),
-            runs: report.map_or(timed, |report| report.runs),
+            runs: here.map_or_else(|| self.times.runs(kernel, host), |report| report.runs),
             failed_runs: failed + wrong,
         })
     }
 
     /// The answer for a host: that of its worst kernel.
-    fn answer(&self, host: &str, reports: &HashMap<(&str, &str), &NodeReport>) -> ScreenedNode {
-        let report = |kernel: &str| reports.get(&(host, kernel)).copied();
+    fn answer(&self, host: &str, reports: &Reports) -> ScreenedNode {
+        let judged = |kernel: &str| reports.get(&(kernel, host)).copied();
+        let here = |kernel: &str| judged(kernel).filter(|judged| judged.is_here).map(|judged| judged.report);
         let of_kernel =
-            |kernel: &&str| Some(((*kernel).to_owned(), self.on_host(kernel, host, report(kernel))?));
+            |kernel: &&str| Some(((*kernel).to_owned(), self.on_host(kernel, host, judged(kernel))?));
         let kernels: KernelsOfNode = self.by_name.keys().filter_map(of_kernel).collect();
         // SLOWED is a change of the node's own time.
         let slowdown = |kernel: &str, of: &KernelOfNode| match of.verdict {
-            Some(ScreenVerdict::Slowed) => report(kernel).and_then(|report| report.history.change),
+            Some(ScreenVerdict::Slowed) => judged(kernel).and_then(|judged| judged.report.history.change),
             _ => of.slowdown,
         };
-        let judged = kernels.iter().filter_map(|(kernel, of)| Some((kernel, of, of.verdict?)));
-        let worst = judged.max_by(|(a, of_a, verdict_a), (b, of_b, verdict_b)| {
+        let with_verdict = kernels.iter().filter_map(|(kernel, of)| Some((kernel, of, of.verdict?)));
+        let worst = with_verdict.max_by(|(a, of_a, verdict_a), (b, of_b, verdict_b)| {
             let by = |kernel: &str, of: &KernelOfNode| slowdown(kernel, of).unwrap_or(f64::NEG_INFINITY);
             verdict_a.severity().cmp(&verdict_b.severity()).then(by(a, of_a).total_cmp(&by(b, of_b)))
         });
         let worst = worst.map(|(kernel, of, verdict)| (kernel.clone(), slowdown(kernel, of), verdict));
-        let any = |is: &dyn Fn(&NodeReport) -> bool| self.by_name.keys().filter_map(|of| report(of)).any(is);
+        let any = |is: &dyn Fn(&NodeReport) -> bool| self.by_name.keys().filter_map(|of| here(of)).any(is);
         let mut answer = ScreenedNode {
             node: host.into(),
             verdict: ScreenVerdict::Ok,
@@ -444,7 +494,7 @@ impl<'a> Kernels<'a> {
         answer.suggests_drain |= verdict == ScreenVerdict::Wrong;
         if !matches!(verdict, ScreenVerdict::Wrong | ScreenVerdict::Failed) {
             answer.slowdown = slowdown;
-            answer.cause = report(&kernel).and_then(|report| report.why.cause_text.clone());
+            answer.cause = here(&kernel).and_then(|report| report.why.cause_text.clone());
             if verdict != ScreenVerdict::Slowed {
                 answer.slower_by_at_least = answer.kernels.get(&kernel).and_then(|of| of.slower_by_at_least);
             }
@@ -457,12 +507,14 @@ impl<'a> Kernels<'a> {
         answer
     }
 
-    fn summaries(&self, nodes: &[NodeReport]) -> Vec<KernelSummary> {
+    fn summaries(&self, reports: &Reports) -> Vec<KernelSummary> {
         let mut times: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
-        for node in nodes {
-            if let Some(kernel) = self.of_class(node) {
-                times.entry(kernel).or_default().push(node.median_s);
-            }
+        for kernel in self.by_name.keys() {
+            let of_host = |host: &&str| match reports.get(&(*kernel, *host)) {
+                Some(judged) if judged.is_here => Some(judged.report.median_s),
+                _ => self.times.median_s(kernel, host),
+            };
+            times.insert(kernel, self.hosts.iter().filter_map(of_host).collect());
         }
         let summary = |(kernel, runs): (&&'a str, &Vec<&ScreenedRun>)| {
             let mut values: Vec<f64> =

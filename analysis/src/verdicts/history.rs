@@ -113,16 +113,23 @@ impl History {
 
     /// Adds the median in a session that has a level: see [`has_level`]. `row` is one of the node's rows.
     pub fn add_median(&mut self, session: usize, row: u32, place: usize, judged: &JudgedSession) {
+        self.medians.push(SessionMedian::of(session, row, place, judged));
+    }
+}
+
+impl SessionMedian {
+    /// Of the node with index `place` in a session; `row` is one of the node's rows.
+    pub fn of(session: usize, row: u32, place: usize, judged: &JudgedSession) -> Self {
         let middle = &judged.medians[place];
         let rounding = judged.rounding(place);
-        self.medians.push(SessionMedian {
+        Self {
             row,
             session: session as u32,
             median: middle.median,
             variance: judged.variance(place).unwrap_or_default(),
             reach: middle.reach.map(|reach| reach + rounding),
             runs: middle.runs as u32,
-        });
+        }
     }
 }
 

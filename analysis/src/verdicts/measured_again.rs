@@ -3,9 +3,10 @@
 use super::history::{self, History};
 use super::judged_session::Sessions;
 use super::node_report::MeasuredAgain;
+use super::rounds_of_runs;
 
 /// The nodes of the latest session whose times there are not compared with their earlier sessions, the slowest first.
-/// Empty if the session has nodes enough.
+/// Empty if the session has nodes enough, and if it is a screen: see [`super::screen_of_few`].
 pub(super) fn of(sessions: &Sessions, histories: &[History]) -> Vec<MeasuredAgain> {
     let Some((number, latest)) = &sessions.latest else { return Vec::new() };
     let most = sessions.nodes.iter().map(|nodes| nodes.len()).max().unwrap_or_default();
@@ -13,6 +14,9 @@ pub(super) fn of(sessions: &Sessions, histories: &[History]) -> Vec<MeasuredAgai
         return Vec::new();
     }
     let table = sessions.table;
+    if latest.nodes.iter().all(|rows| rounds_of_runs::are_of_a_screen(table, rows)) {
+        return Vec::new();
+    }
     let of_node = |(place, rows): (usize, &&[u32])| {
         let node = table.node.at(rows[0] as usize);
         let history = histories.iter().find(|history| history.node == node)?;

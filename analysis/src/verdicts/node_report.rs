@@ -232,6 +232,9 @@ pub struct HistoryReport {
     pub verdict: Option<OwnVerdict>,
     /// Number of sessions since the last maintenance.
     pub sessions: usize,
+    /// The latest session that was compared. Small sessions often are not.
+    #[serde(skip)]
+    pub latest: Option<SharedText>,
     /// The node's time before the change (s), as it would be in the node's latest session; if there is no change, of
     /// all earlier sessions.
     pub before_s: Option<f64>,
@@ -255,6 +258,7 @@ impl HistoryReport {
         Self {
             verdict: None,
             sessions,
+            latest: None,
             before_s: None,
             now_s: None,
             change: None,

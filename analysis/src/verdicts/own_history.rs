@@ -3,6 +3,7 @@
 use super::history::{self, History, SessionMedian};
 use super::judged_session::Sessions;
 use super::node_report::{EventsReport, HistoryReport, MaintenanceReport, NodeReport};
+use super::screen_of_few;
 use crate::stats::own_history::{self, OwnChange, OwnHistorySettings, SessionTime};
 use crate::stats::{normal, within_nodes};
 use pmmpi::text::count;
@@ -71,12 +72,20 @@ pub(super) fn reports(
     }
     let changes = own_history::changes(&slices, between, settings);
     let is_relative = history::is_relative(most);
+    let mut of_few = screen_of_few::compared(judging, settings, histories);
+    let no_effects = vec![0.0; effects.len()];
     let report = |(at, change): (usize, Option<OwnChange>)| {
         let history = &histories[at];
         let changed_again = change.as_ref().and_then(|change| change.since);
         let maintenance = maintained(judging, history, &times[at], changed_again, effects, between, settings);
+        if let Some((medians, change)) = of_few.remove(&at) {
+            return changed(judging, &medians, &no_effects, false, (change, maintenance));
+        }
         match change {
-            Some(change) => changed(judging, history, effects, is_relative, (change, maintenance)),
+            Some(change) => {
+                let medians = history.since_restart();
+                changed(judging, medians, effects, is_relative, (change, maintenance))
+            }
             None => without(history, maintenance),
         }
     };
@@ -125,14 +134,14 @@ fn maintained(
     })
 }
 
+/// `medians` are the sessions that were compared, two at least.
 fn changed(
     judging: &Sessions,
-    history: &History,
+    medians: &[SessionMedian],
     effects: &[f64],
     is_relative: bool,
     (change, maintenance): (OwnChange, Option<MaintenanceReport>),
 ) -> OwnHistory {
-    let medians = history.since_restart();
     let last = medians[medians.len() - 1];
     // All times as they would be in the latest session.
     let seconds = |time: f64| (time + effects[last.session as usize]).exp();
@@ -149,6 +158,7 @@ fn changed(
     let history = HistoryReport {
         verdict: Some(change.verdict),
         sessions: medians.len(),
+        latest: judging.names.session(judging.table, last.row as usize),
         before_s: Some(seconds(change.before)),
         now_s: Some(seconds(change.now)),
         change: Some((change.now - change.before).exp_m1()),

@@ -173,10 +173,13 @@ fn about(report: &Report, verdict: OwnVerdict) -> Vec<String> {
     let mut nodes: Vec<&NodeReport> = current(report).filter(is_of).collect();
     let size = |node: &NodeReport| node.history.change.unwrap_or_default().abs();
     nodes.sort_by(|a, b| size(b).total_cmp(&size(a)).then_with(|| a.node.cmp(&b.node)));
-    let what = match verdict {
-        OwnVerdict::Slowed => "are slower than they were",
-        OwnVerdict::Suspect => "may be slower than they were, but this is not certain",
-        OwnVerdict::Faster => "are faster than they were",
+    let [one, several] = match verdict {
+        OwnVerdict::Slowed => ["is slower than it was", "are slower than they were"],
+        OwnVerdict::Suspect => [
+            "may be slower than it was, but this is not certain",
+            "may be slower than they were, but this is not certain",
+        ],
+        OwnVerdict::Faster => ["is faster than it was", "are faster than they were"],
         OwnVerdict::Same => return Vec::new(),
     };
     if nodes.len() <= NAMED {
@@ -184,6 +187,9 @@ fn about(report: &Report, verdict: OwnVerdict) -> Vec<String> {
         let is_hidden = selects_nodes(report);
         return nodes.iter().map(|node| of_node(node, &in_class(node), verdict, is_hidden)).collect();
     }
+    // A node may be in several classes, as in a screen of several kernels: its largest change counts.
+    let mut known = HashSet::new();
+    nodes.retain(|node| known.insert(&node.node));
     let all = super::hosts(current(report).filter(|node| node.history.verdict.is_some()));
     let in_short = |node: &&NodeReport| {
         let change = crate::render::cells::percent(node.history.change.unwrap_or_default(), 1);
@@ -194,13 +200,15 @@ fn about(report: &Report, verdict: OwnVerdict) -> Vec<String> {
         )
     };
     let named: Vec<String> = nodes.iter().take(NAMED).map(in_short).collect();
+    let more = if nodes.len() > NAMED { ", ..." } else { "" };
     let seconds = nodes.iter().any(|node| node.history.relative_to_class == Some(false));
     let seconds = match seconds {
         true if selects_nodes(report) => HIDDEN_CLASS,
         true => NODE_OR_WORK_OF_SOME,
         false => "",
     };
-    vec![format!("{} of {} {what}: {}, ...{seconds}", nodes.len(), count(all, "node"), named.join(", "))]
+    let what = if nodes.len() == 1 { one } else { several };
+    vec![format!("{} of {} {what}: {}{more}{seconds}", nodes.len(), count(all, "node"), named.join(", "))]
 }
 
 /// For example "n007 is 3.1 % slower than it was until 2026-11-14 (at least 2.5 %)".

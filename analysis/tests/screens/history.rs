@@ -1,0 +1,117 @@
+//! Nodes next to their own earlier screens, of which an archive has the times. The kernels of a slowed node reach 97 % of
+//! what they reached before.
+
+use super::common::*;
+use super::made::*;
+use serde_json::Value;
+use std::path::PathBuf;
+
+const KERNELS: [&str; 4] = ["triad", "dgemm", "latency", "spin"];
+const SLOWED: f64 = 1.0 / 0.97;
+
+/// An archive of five screens of so many nodes, on five days.
+struct Archive {
+    folder: Folder,
+    path: PathBuf,
+}
+
+impl Archive {
+    fn of(nodes: u32, times: impl Fn(At<'_>) -> f64) -> Self {
+        let folder = Folder::new();
+        let path = folder.path().join("archive");
+        for day in 0..5 {
+            let screen = Screen { kernels: KERNELS.to_vec(), ..Screen::of(day, nodes) };
+            let files =
+                screen.write(&folder.path().join(format!("day{day}")), |at| Outcome::Times(times(at)));
+            let added = report(&words(&["export", "--output", path.to_str().unwrap()], &files));
+            assert!(added.status.success(), "{}", err(&added));
+        }
+        Self { folder, path }
+    }
+
+    /// Files of the sixth screen, and the archive.
+    fn then(&self, name: &str, nodes: u32, times: impl Fn(At<'_>) -> f64) -> Vec<String> {
+        let screen = Screen { kernels: KERNELS.to_vec(), ..Screen::of(5, nodes) };
+        let mut inputs = screen.write(&self.folder.path().join(name), |at| Outcome::Times(times(at)));
+        inputs.push(self.path.display().to_string());
+        inputs
+    }
+}
+
+fn screened(inputs: &[String]) -> Value {
+    let found = json(&screen_report(inputs, &["--format", "json"]));
+    assert_valid("report", &found);
+    found
+}
+
+/// The verdict of each node, by name.
+fn verdicts(inputs: &[String]) -> Vec<(String, String)> {
+    let found = screened(inputs);
+    let text = |value: &Value| value.as_str().unwrap_or("null").to_owned();
+    let nodes = found["screened"].as_array().unwrap().iter();
+    let mut nodes: Vec<_> = nodes.map(|node| (text(&node["node"]), text(&node["verdict"]))).collect();
+    nodes.sort();
+    nodes
+}
+
+fn n00_slower(at: At<'_>) -> f64 {
+    if at.node == 0 { SLOWED } else { 1.0 }
+}
+
+#[test]
+fn one_node_is_judged_by_its_own_archive() {
+    let archive = Archive::of(1, |_| 1.0);
+    let slowed = archive.then("slowed", 1, n00_slower);
+    assert_eq!(verdicts(&slowed), [("n00".to_owned(), "SLOWED".to_owned())]);
+    let text = out(&screen_report(&slowed, &[]));
+    assert!(text.contains("1 of 1 node is slower than it was: n00 in "), "{text}");
+    assert_eq!(screen_report(&slowed, &["--fail-on", "slow"]).status.code(), Some(3));
+    let healthy = archive.then("healthy", 1, |_| 1.0);
+    assert_eq!(verdicts(&healthy), [("n00".to_owned(), "OK".to_owned())]);
+    assert_eq!(screen_report(&healthy, &["--fail-on", "slow"]).status.code(), Some(0));
+}
+
+#[test]
+fn a_node_that_slowed_down_among_others_is_found() {
+    let archive = Archive::of(21, |_| 1.0);
+    let found = verdicts(&archive.then("slowed", 21, n00_slower));
+    assert_eq!(found[0].1, "SLOWED", "{found:?}");
+    assert!(found.len() == 21 && found[1..].iter().all(|(_, verdict)| verdict == "OK"), "{found:?}");
+}
+
+/// The archive has screens of more nodes: this one cannot tell whether the room was warmer, but it has an answer.
+#[test]
+fn one_node_is_judged_by_an_archive_of_larger_screens() {
+    for nodes in [2, 4, 6, 21] {
+        let archive = Archive::of(nodes, |_| 1.0);
+        let slowed = archive.then("slowed", 1, n00_slower);
+        let found = screened(&slowed);
+        let node = &found["screened"][0];
+        assert_eq!((&node["node"], &node["verdict"]), (&"n00".into(), &"SLOWED".into()), "{nodes}: {node:#}");
+        assert!(node["slowdown"].as_f64().is_some_and(|by| (0.02..0.045).contains(&by)), "{node:#}");
+        let kernels = found["kernels"].as_array().unwrap();
+        assert!(
+            kernels.iter().all(|kernel| kernel["nodes"] == 1 && kernel["median_s"].is_f64()),
+            "{kernels:?}"
+        );
+        assert!(node["kernels"].as_object().unwrap().values().all(|kernel| kernel["runs"] == 3), "{node:#}");
+        assert_eq!(screen_report(&slowed, &["--fail-on", "slow"]).status.code(), Some(3), "{nodes}");
+        let healthy = archive.then("healthy", 1, |_| 1.0);
+        assert_eq!(verdicts(&healthy), [("n00".to_owned(), "OK".to_owned())], "{nodes}");
+        assert_eq!(screen_report(&healthy, &["--fail-on", "slow"]).status.code(), Some(0), "{nodes}");
+        let text = out(&report(&words(&["report"], &slowed)));
+        assert!(text.contains("1 of 1 node is slower than it was: n00 in "), "{text}");
+        assert!(!text.contains("HISTORY ends before the latest session"), "{text}");
+    }
+}
+
+/// A node that is as slow as it was is not healthy.
+#[test]
+fn a_slow_node_stays_slow_when_it_is_measured_alone() {
+    let archive = Archive::of(21, |at| if at.node == 0 { 1.2 } else { 1.0 });
+    let alone = |name, times: f64| verdicts(&archive.then(name, 1, move |_| times));
+    let [as_before] = &alone("as-before", 1.2)[..] else { panic!("one node") };
+    assert!(["SLOW", "SLOW-TAIL"].contains(&as_before.1.as_str()), "{as_before:?}");
+    let still_slower = alone("slower", 1.3);
+    assert_eq!(still_slower[0].1, "SLOWED");
+}
