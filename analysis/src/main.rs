@@ -281,16 +281,24 @@ fn report(options: &ReportArgs, decoding: Decoding, what: What) -> Result<u8, Fa
             )));
         }
     }
-    if let Some(advice) = verdict_status::advice(&report, &options.fail_on, options.delta) {
+    let fail_on = &options.fail_on;
+    let advice = verdict_status::advice(&report, fail_on, options.delta);
+    let of_screen = match (what, &report.screen) {
+        (What::Screen(_), Some(screen)) => Some(screen),
+        _ => None,
+    };
+    let on_screen = |screen| verdict_status::advice_on_screen(&report, screen, fail_on);
+    if let Some(advice) = advice.or_else(|| of_screen.and_then(on_screen)) {
         say(&advice);
     }
-    // Without --gate, no node was asked for. A fit node says nothing of the others: --fail-on counts, too.
-    let of_gate = report.screen.as_ref().map_or(0, verdict_status::gate);
-    Ok(match options.exit {
-        ExitStyle::Plain => {
-            verdict_status::worse(of_gate, verdict_status::plain(&report, &options.fail_on, partial))
-        }
-        ExitStyle::Nagios => verdict_status::nagios(&report, partial),
+    Ok(match (options.exit, of_screen) {
+        (ExitStyle::Nagios, _) => verdict_status::nagios(&report, partial),
+        (ExitStyle::Plain, None) => verdict_status::plain(&report, fail_on, partial),
+        // Without --gate, no node was asked for. A fit node says nothing of the others: --fail-on counts, too.
+        (ExitStyle::Plain, Some(screen)) => verdict_status::worse(
+            verdict_status::gate(screen),
+            verdict_status::screen(&report, screen, fail_on, partial),
+        ),
     })
 }
 

@@ -21,7 +21,7 @@ pub mod origin;
 pub mod recorded;
 mod run_spread;
 mod run_table;
-pub(crate) mod screen;
+pub mod screen;
 mod tables;
 mod tabular;
 pub mod text;

@@ -9,6 +9,7 @@ pub mod counters;
 pub mod failed_runs;
 pub mod gate;
 pub mod health;
+mod job_nodes;
 pub mod lateness;
 pub mod metrics;
 pub mod often_waited_for;

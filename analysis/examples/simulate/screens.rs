@@ -220,7 +220,7 @@ pub fn of(recipe: ScreenRecipe, seeds: Range<u64>, is_found: impl Fn(ScreenVerdi
         for node in &screen.screened {
             let number: usize = node.node[1..].parse().expect("a number");
             let slow = fleet.slow.get(&number);
-            let is_found = is_found(node.verdict);
+            let is_found = node.verdict.is_some_and(&is_found);
             score.slow += usize::from(slow.is_some());
             score.found += usize::from(slow.is_some() && is_found);
             let of_kernel = slow.map(|(kernel, _)| format!("kernel-{kernel}"));

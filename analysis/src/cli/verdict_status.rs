@@ -4,7 +4,7 @@ use super::options::FailOn;
 use super::{COULD_NOT_JUDGE, FOUND};
 use crate::PARTIAL;
 use clap::ValueEnum;
-use pmmpi_analysis::render::{answer, one_line};
+use pmmpi_analysis::render::{answer, one_line, screen as screen_sentences};
 use pmmpi_analysis::report::Report;
 use pmmpi_analysis::report::accounted::Group;
 use pmmpi_analysis::report::screen::ScreenReport;
@@ -32,6 +32,49 @@ pub fn plain(report: &Report, fail_on: &[FailOn], partial: bool) -> u8 {
         true => COULD_NOT_JUDGE,
         false => u8::from(partial),
     }
+}
+
+/// The same for a screen: only its own nodes count, each with the verdict from all kernels. A node without a result has not
+/// passed.
+pub fn screen(report: &Report, screen: &ScreenReport, fail_on: &[FailOn], partial: bool) -> u8 {
+    if fail_on.iter().any(|what| is_found_in(report, screen, *what)) {
+        return FOUND;
+    }
+    match is_open(screen, fail_on) {
+        true => COULD_NOT_JUDGE,
+        false => u8::from(partial),
+    }
+}
+
+/// Why a screen without slow nodes is no success; `None` if it is one, or if no node was compared ([`advice`]).
+pub fn advice_on_screen(report: &Report, screen: &ScreenReport, fail_on: &[FailOn]) -> Option<String> {
+    let asked = fail_on.iter().find(|what| matches!(what, FailOn::Slow | FailOn::Suspect))?;
+    if fail_on.iter().any(|what| is_found_in(report, screen, *what)) {
+        return None;
+    }
+    let name = asked.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
+    Some(format!("--fail-on {name}: {}", screen_sentences::without_result(screen)?))
+}
+
+fn is_found_in(report: &Report, screen: &ScreenReport, what: FailOn) -> bool {
+    use ScreenVerdict::{Failed, Slow, SlowTail, Slowed, Suspect, Unusual, Wrong};
+    let any = |of: &[ScreenVerdict]| {
+        screen.screened.iter().filter_map(|node| node.verdict).any(|verdict| of.contains(&verdict))
+    };
+    match what {
+        FailOn::Slow => any(&[Wrong, Slow, SlowTail, Slowed]),
+        FailOn::Suspect => any(&[Wrong, Slow, SlowTail, Slowed, Failed, Suspect, Unusual]),
+        other => is_found(report, other),
+    }
+}
+
+fn is_open(screen: &ScreenReport, fail_on: &[FailOn]) -> bool {
+    let looks_at_nodes = fail_on.iter().any(|what| matches!(what, FailOn::Slow | FailOn::Suspect));
+    let is_nothing_judged = screen.screened.iter().all(|node| node.verdict.is_none());
+    let is_unjudged = screen.screened.iter().any(|node| node.not_compared().next().is_some());
+    let has_no_result = screen_sentences::without_result(screen).is_some();
+    (looks_at_nodes && (is_nothing_judged || has_no_result))
+        || (fail_on.contains(&FailOn::Unjudged) && (is_unjudged || has_no_result))
 }
 
 /// The status of `pmmpi screen --gate`: 0 if all nodes are fit to return, 3 if one is not, else 4.
@@ -143,7 +186,7 @@ fn is_found(report: &Report, what: FailOn) -> bool {
 /// True if a screen found a wrong result; with `also_failed`, also if a kernel failed.
 fn is_screened_out(report: &Report, also_failed: bool) -> bool {
     let nodes = report.screen.iter().flat_map(|screen| &screen.screened);
-    let mut verdicts = nodes.map(|node| node.verdict);
+    let mut verdicts = nodes.filter_map(|node| node.verdict);
     verdicts
         .any(|verdict| verdict == ScreenVerdict::Wrong || (also_failed && verdict == ScreenVerdict::Failed))
 }

@@ -81,7 +81,7 @@ fn failed_everywhere(screen: &ScreenReport, kernel: &str) -> bool {
 fn reason_of_screen(screen: &ScreenReport, node: &ScreenedNode) -> Option<String> {
     let kernel = node.kernel.as_deref()?;
     let by = || node.slowdown.map_or_else(String::new, |by| format!(" {}", percent(by, 1)));
-    match node.verdict {
+    match node.verdict? {
         ScreenVerdict::Wrong => Some(format!("WRONG: {kernel} computed a wrong result")),
         // A job would fail there, too, or wait for the node.
         ScreenVerdict::Failed => {

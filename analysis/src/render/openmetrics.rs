@@ -118,16 +118,16 @@ fn about_screen(text: &mut String, screen: &ScreenReport) {
     let verdict = |node: &ScreenedNode| {
         let of = [
             ("node", Some(&*node.node)),
-            ("verdict", Some(node.verdict.name())),
+            ("verdict", Some(node.verdict?.name())),
             ("slow_in", node.slow_in.as_deref()),
         ];
-        (labels(&of), 1.0)
+        Some((labels(&of), 1.0))
     };
     gauge(
         text,
         "pmmpi_screen_verdict",
         "Always 1; the label verdict has the verdict of the node from all kernels of the latest screen.",
-        screen.screened.iter().map(verdict),
+        screen.screened.iter().filter_map(verdict),
     );
     let values = screen.screened.iter().flat_map(|node| {
         node.kernels.iter().filter_map(|(kernel, of)| {

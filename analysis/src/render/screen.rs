@@ -51,8 +51,11 @@ pub fn answer(screen: &ScreenReport) -> Vec<String> {
         (&[Suspect, Unusual], "may be slow, but this is not certain", "may be slow, but this is not certain"),
         (&[Fast], "is much faster than its class", "are much faster than their class"),
     ] {
-        let nodes: Vec<&ScreenedNode> =
-            screen.screened.iter().filter(|node| verdicts.contains(&node.verdict)).collect();
+        let nodes: Vec<&ScreenedNode> = screen
+            .screened
+            .iter()
+            .filter(|node| node.verdict.is_some_and(|of| verdicts.contains(&of)))
+            .collect();
         if nodes.is_empty() {
             continue;
         }
@@ -61,15 +64,67 @@ pub fn answer(screen: &ScreenReport) -> Vec<String> {
         let what = if nodes.len() == 1 { one } else { several };
         sentences.push(format!("{} of {all} {what}: {}{more}", nodes.len(), named.join(", ")));
     }
-    if sentences.is_empty() {
-        sentences.push(match is_compared(screen) {
-            true => format!("none of {all} looks slow"),
-            false => "no node can be compared: a node needs others of its class, or an archive of earlier screens (see \
-                      docs/screening.md)"
-                .to_owned(),
-        });
+    if !is_compared(screen) {
+        let none = "no node can be compared: a node needs others of its class, or an archive of earlier screens (see \
+                    docs/screening.md)";
+        sentences.push(none.to_owned());
+    } else if sentences.is_empty() {
+        let judged = screen.screened.iter().filter(|node| node.verdict.is_some()).count();
+        let which = if judged < screen.screened.len() { "the other " } else { "" };
+        sentences.push(format!("none of {which}{} looks slow", count(judged, "node")));
     }
+    if is_compared(screen) {
+        sentences.extend(not_compared(screen));
+    }
+    sentences.extend(not_screened(screen));
     sentences
+}
+
+/// Nodes with results that nothing was compared with, for example "2 of 9 nodes cannot be compared with others or with
+/// earlier screens: n7, n8 in triad".
+fn not_compared(screen: &ScreenReport) -> Option<String> {
+    let of = |node: &ScreenedNode| {
+        let kernels: Vec<&str> = node.not_compared().collect();
+        let name = shortened(&node.node);
+        match kernels.len() {
+            0 => None,
+            all if all == node.kernels.len() => Some(name),
+            _ => Some(format!("{name} in {}", kernels.join(", "))),
+        }
+    };
+    let nodes: Vec<String> = screen.screened.iter().filter_map(of).collect();
+    let all = count(screen.screened.len(), "node");
+    let named = few(&nodes);
+    (!nodes.is_empty()).then(|| {
+        format!("{} of {all} cannot be compared with others or with earlier screens: {named}", nodes.len())
+    })
+}
+
+/// Nodes of the job without any result, for example "1 node of the job took no part in the screen: n7".
+fn not_screened(screen: &ScreenReport) -> Option<String> {
+    let nodes: Vec<String> = screen.not_screened.iter().map(|node| shortened(node)).collect();
+    let all = count(nodes.len(), "node");
+    let named = few(&nodes);
+    (!nodes.is_empty()).then(|| format!("{all} of the job took no part in the screen: {named}"))
+}
+
+/// The first names.
+fn few(names: &[String]) -> String {
+    let more = if names.len() > NAMED { ", ..." } else { "" };
+    names[..names.len().min(NAMED)].join(", ") + more
+}
+
+/// Why nodes did not pass, although nothing is slow: one part per kind, for a message; `None` if all have results.
+pub fn without_result(screen: &ScreenReport) -> Option<String> {
+    let of = |node: &ScreenedNode| {
+        let kernels: Vec<&str> = node.without_result().collect();
+        (!kernels.is_empty()).then(|| format!("{} ({})", shortened(&node.node), kernels.join(", ")))
+    };
+    let nodes: Vec<String> = screen.screened.iter().filter_map(of).collect();
+    let failed = (!nodes.is_empty())
+        .then(|| format!("{} without a result of a kernel: {}", count(nodes.len(), "node"), few(&nodes)));
+    let parts: Vec<String> = failed.into_iter().chain(not_screened(screen)).collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
 }
 
 /// One sentence per repaired node.
@@ -110,8 +165,8 @@ fn in_short(node: &ScreenedNode) -> String {
 
 /// The nodes that are not OK, at most `top` (0: all).
 pub fn nodes(screen: &ScreenReport, top: usize) -> Table {
-    let found: Vec<&ScreenedNode> =
-        screen.screened.iter().filter(|node| node.verdict != ScreenVerdict::Ok).collect();
+    let is_found = |node: &&ScreenedNode| node.verdict.is_some_and(|verdict| verdict != ScreenVerdict::Ok);
+    let found: Vec<&ScreenedNode> = screen.screened.iter().filter(is_found).collect();
     let shown = if top == 0 { found.len() } else { top.min(found.len()) };
     let row = |node: &&ScreenedNode| {
         let of_kernel = node.kernel.as_ref().and_then(|kernel| node.kernels.get(kernel));
@@ -119,7 +174,7 @@ pub fn nodes(screen: &ScreenReport, top: usize) -> Table {
         let unit = of_kernel.and_then(|kernel| kernel.unit.as_deref());
         vec![
             name(&node.node),
-            words(node.verdict.name()),
+            words(node.verdict.map_or("-", ScreenVerdict::name)),
             node.slow_in.as_deref().map_or_else(|| words("-"), name),
             node.kernel.as_deref().map_or_else(|| words("-"), name),
             or_dash(node.slowdown, |by| percent(by, 1)),

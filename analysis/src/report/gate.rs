@@ -41,7 +41,8 @@ fn too_uncertain(kernel: &KernelOfNode) -> Option<f64> {
 
 fn of(node: &ScreenedNode) -> (Fitness, String) {
     let kernel = node.kernel.as_deref().unwrap_or("a kernel");
-    match node.verdict {
+    // Below, kernels without a verdict leave it open.
+    match node.verdict.unwrap_or(ScreenVerdict::Ok) {
         ScreenVerdict::Wrong => (Fitness::NotFit, format!("{kernel} computed a wrong result")),
         ScreenVerdict::Failed => (Fitness::NotFit, format!("{kernel} failed")),
         ScreenVerdict::Slow | ScreenVerdict::SlowTail => {

@@ -1,5 +1,6 @@
 //! The result of `pmmpi screen`: one answer per node, from all kernels together.
 
+use super::job_nodes;
 use super::run::RunReport;
 use super::screen_times::ScreenTimes;
 use super::screened_run::ScreenedRun;
@@ -31,6 +32,8 @@ pub struct ScreenReport {
     pub kernels: Vec<KernelSummary>,
     /// One per node; the node that is most likely slow comes first.
     pub screened: Vec<ScreenedNode>,
+    /// Nodes of the Slurm job that took no part, by name.
+    pub not_screened: Vec<String>,
     /// Links that are slow although both their nodes are fine, the slowest first.
     pub slow_links: Vec<SlowLinkReport>,
     /// Commands that would drain the nodes that should not run jobs.
@@ -67,8 +70,8 @@ pub struct KernelSummary {
 pub struct ScreenedNode {
     /// Host name.
     pub node: SharedText,
-    /// The worst verdict of its kernels.
-    pub verdict: ScreenVerdict,
+    /// The worst verdict of its kernels; `None` if the node could not be compared.
+    pub verdict: Option<ScreenVerdict>,
     /// What is slow: memory, compute, noise, disk, network, or the name of the user's program; `None` if nothing is.
     pub slow_in: Option<String>,
     /// The kernel with this verdict.
@@ -85,6 +88,20 @@ pub struct ScreenedNode {
     pub suggests_drain: bool,
     /// Each kernel.
     pub kernels: Shared<KernelsOfNode>,
+}
+
+impl ScreenedNode {
+    /// The kernels that gave no result on this node.
+    pub fn without_result(&self) -> impl Iterator<Item = &str> {
+        let has_none = |of: &KernelOfNode| of.runs == 0 || of.verdict == Some(ScreenVerdict::Failed);
+        self.kernels.iter().filter(move |(_, of)| has_none(of)).map(|(kernel, _)| kernel.as_str())
+    }
+
+    /// The kernels that have a result which could not be compared.
+    pub fn not_compared(&self) -> impl Iterator<Item = &str> {
+        let is_open = |of: &KernelOfNode| of.runs > 0 && of.verdict.is_none();
+        self.kernels.iter().filter(move |(_, of)| is_open(of)).map(|(kernel, _)| kernel.as_str())
+    }
 }
 
 /// A hardware thread that is slower than the median hardware thread of all nodes.
@@ -232,11 +249,8 @@ impl ScreenReport {
             kernels.hosts.iter().map(|host| kernels.answer(host, &reports)).collect();
         screened.sort_by(|a, b| {
             let slowdown = |node: &ScreenedNode| node.slowdown.unwrap_or(f64::NEG_INFINITY);
-            b.verdict
-                .severity()
-                .cmp(&a.verdict.severity())
-                .then(slowdown(b).total_cmp(&slowdown(a)))
-                .then(a.node.cmp(&b.node))
+            let severity = |node: &ScreenedNode| node.verdict.map(ScreenVerdict::severity);
+            severity(b).cmp(&severity(a)).then(slowdown(b).total_cmp(&slowdown(a))).then(a.node.cmp(&b.node))
         });
         let of_host: HashMap<SharedText, Shared<KernelsOfNode>> =
             screened.iter().map(|node| (node.node.clone(), node.kernels.clone())).collect();
@@ -264,6 +278,7 @@ impl ScreenReport {
             node_minutes: of_screen.iter().map(|(_, screened)| screened.node_seconds).sum::<f64>() / 60.0,
             kernels: summaries,
             screened,
+            not_screened: job_nodes::without_part(&of_screen, &kernels.hosts),
             slow_links: slow_links(&of_screen),
             suggestions,
             gate: Vec::new(),
@@ -294,7 +309,7 @@ impl Suggestion {
     /// For a node that should be drained; `run_id` leads to the measurement.
     fn of(node: &ScreenedNode, run_id: &str) -> Self {
         let reason = match (node.verdict, node.slowdown) {
-            (ScreenVerdict::Wrong, _) | (_, None) => {
+            (Some(ScreenVerdict::Wrong), _) | (_, None) => {
                 let kernel = node.kernel.as_deref().unwrap_or("a kernel");
                 format!("pmmpi: wrong-result: {kernel} {run_id}")
             }
@@ -476,7 +491,7 @@ impl<'a> Kernels<'a> {
         let any = |is: &dyn Fn(&NodeReport) -> bool| self.by_name.keys().filter_map(|of| here(of)).any(is);
         let mut answer = ScreenedNode {
             node: host.into(),
-            verdict: ScreenVerdict::Ok,
+            verdict: worst.as_ref().map(|(.., verdict)| *verdict),
             slow_in: None,
             kernel: None,
             slowdown: None,
@@ -490,7 +505,6 @@ impl<'a> Kernels<'a> {
         else {
             return answer;
         };
-        answer.verdict = verdict;
         answer.suggests_drain |= verdict == ScreenVerdict::Wrong;
         if !matches!(verdict, ScreenVerdict::Wrong | ScreenVerdict::Failed) {
             answer.slowdown = slowdown;

@@ -1,5 +1,6 @@
 //! What a round of `pmmpi screen` measured with one kernel, as far as a report needs it.
 
+use super::job_nodes;
 use crate::input::node_rows;
 use crate::table::NoTime;
 use pmmpi::network::{self, Reading};
@@ -38,6 +39,9 @@ pub struct ScreenedRun {
     /// kernel net.
     #[serde(skip)]
     pub readings: Vec<Reading<u32>>,
+    /// The nodes of its job, in Slurm's syntax; `None` if the run has no list of them.
+    #[serde(skip)]
+    pub job_nodes: Option<String>,
     /// What the reader of the values must know, with the number of ranks.
     pub notes: BTreeMap<String, usize>,
     /// The time of each node, preparation included, added up (s).
@@ -85,6 +89,7 @@ impl ScreenedRun {
                 .map(|(host, (why, _))| (host, why))
                 .collect(),
             readings: readings(run),
+            job_nodes: job_nodes::of(run),
             notes,
             node_seconds: node_seconds(run),
         })

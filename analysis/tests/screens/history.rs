@@ -114,4 +114,15 @@ fn a_slow_node_stays_slow_when_it_is_measured_alone() {
     assert!(["SLOW", "SLOW-TAIL"].contains(&as_before.1.as_str()), "{as_before:?}");
     let still_slower = alone("slower", 1.3);
     assert_eq!(still_slower[0].1, "SLOWED");
+    // Whether it is fast enough now, only its class can tell.
+    assert_eq!(alone("repaired", 1.0)[0].1, "null");
+}
+
+/// The slow node of an earlier screen is not a node of this one.
+#[test]
+fn only_the_nodes_of_the_screen_count() {
+    let archive = Archive::of(21, |at| if at.node == 7 { 1.2 } else { 1.0 });
+    let alone = archive.then("alone", 1, |_| 1.0);
+    assert_eq!(screen_report(&alone, &["--fail-on", "slow"]).status.code(), Some(0));
+    assert_eq!(report(&words(&["report", "--fail-on", "slow"], &alone)).status.code(), Some(3));
 }

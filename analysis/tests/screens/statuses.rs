@@ -43,3 +43,90 @@ fn an_archive_alone_is_no_screen() {
     let both = report(&words(&["screen", &archive], &files));
     assert!(both.status.success() && out(&both).starts_with("screen of 5 nodes: 3 rounds"), "{}", out(&both));
 }
+
+/// A node on which a kernel fails is not slow, but it has not passed either.
+#[test]
+fn a_node_without_a_result_is_no_pass() {
+    let folder = Folder::new();
+    let files = Screen { rounds: 0..7, ..Screen::of(0, 6) }.write(folder.path(), |at| match at {
+        At { node: 2, .. } => Outcome::Fails,
+        _ => Outcome::Times(1.0),
+    });
+    let checked = screen_report(&files, &["--fail-on", "slow"]);
+    assert_eq!(checked.status.code(), Some(4), "{}", out(&checked));
+    let told = "pmmpi: --fail-on slow: 1 node without a result of a kernel: n02 (triad)\n";
+    assert_eq!(err(&checked), told);
+    assert_eq!(status(&files, &["--fail-on", "suspect"]), Some(3));
+    assert_eq!(status(&files, &[]), Some(0));
+    // The gate asks for another node, which is fit.
+    assert_eq!(status(&files, &["--gate", "n01"]), Some(0));
+    assert_eq!(status(&files, &["--gate", "n01", "--fail-on", "slow"]), Some(4));
+}
+
+/// Slurm gave n05 and n06 to the job, but no rank ran there.
+#[test]
+fn a_node_of_the_job_without_a_rank_is_no_pass() {
+    let folder = Folder::new();
+    let of = |name: &str, lists: &[(&str, &str)]| {
+        let variables: Vec<(String, String)> =
+            lists.iter().map(|(name, list)| ((*name).to_owned(), (*list).to_owned())).collect();
+        let healthy = |_: At<'_>| Outcome::Times(1.0);
+        let files = Screen { rounds: 0..7, ..Screen::of(0, 5) }.write_changed(
+            &folder.path().join(name),
+            healthy,
+            |run| run.header.environment.clone_from(&variables),
+        );
+        let found = json(&screen_report(&files, &["--format", "json"]));
+        assert_valid("report", &found);
+        (files, found["not_screened"].clone())
+    };
+    let (files, named) = of("job", &[("SLURM_JOB_NODELIST", "n[00-06]")]);
+    assert_eq!(named, serde_json::json!(["n05", "n06"]));
+    let checked = screen_report(&files, &["--fail-on", "slow"]);
+    assert_eq!(checked.status.code(), Some(4));
+    let sentence = "2 nodes of the job took no part in the screen: n05, n06";
+    assert!(out(&checked).contains(sentence), "{}", out(&checked));
+    assert_eq!(err(&checked), format!("pmmpi: --fail-on slow: {sentence}\n"));
+    assert_eq!(status(&files, &[]), Some(0));
+    // A step on a part of the job, and names that are not those of the hosts.
+    for (name, lists) in [
+        ("step", &[("SLURM_JOB_NODELIST", "n[00-06]"), ("SLURM_STEP_NODELIST", "n[00-04]")][..]),
+        ("domain", &[("SLURM_JOB_NODELIST", "n[00-04].cluster")]),
+        ("others", &[("SLURM_JOB_NODELIST", "slurm[1-5]")]),
+        ("none", &[]),
+    ] {
+        let (files, named) = of(name, lists);
+        assert_eq!(named, serde_json::json!([]), "{name}");
+        assert_eq!(status(&files, &["--fail-on", "slow"]), Some(0), "{name}");
+    }
+}
+
+/// The only node of its class has values, but no verdict, and a slow node of earlier screens is no node of this one.
+#[test]
+fn a_node_without_a_verdict_is_named() {
+    let folder = Folder::new();
+    let files = Screen { rounds: 0..7, ..Screen::of(0, 4) }.write_changed(
+        folder.path(),
+        |_| Outcome::Times(1.0),
+        |run| {
+            let facts = run.nodes[3].facts.as_mut().unwrap();
+            facts.hardware.kernel = Some("6.2.0".to_owned());
+        },
+    );
+    let text = out(&screen_report(&files, &[]));
+    assert!(text.contains("none of the other 3 nodes looks slow"), "{text}");
+    assert!(
+        text.contains("1 of 4 nodes cannot be compared with others or with earlier screens: n03\n"),
+        "{text}"
+    );
+    let found = json(&screen_report(&files, &["--format", "json"]));
+    assert_valid("report", &found);
+    let nodes = found["screened"].as_array().unwrap();
+    assert_eq!((&nodes[3]["node"], &nodes[3]["verdict"]), (&"n03".into(), &serde_json::Value::Null));
+    assert!(nodes[..3].iter().all(|node| node["verdict"] == "OK"), "{nodes:?}");
+    assert_eq!(status(&files, &["--fail-on", "slow"]), Some(0));
+    let metrics = out(&screen_report(&files, &["--format", "openmetrics"]));
+    assert!(!metrics.contains("pmmpi_screen_verdict{node=\"n03\""), "{metrics}");
+    let gate = out(&screen_report(&files, &["--gate", "n03"]));
+    assert!(gate.contains("n03: UNDECIDED: triad cannot be compared"), "{gate}");
+}
