@@ -13,6 +13,7 @@ pub mod place_rows;
 pub mod place_source;
 pub mod progress;
 pub mod resets;
+mod screen_sessions;
 
 use crate::stats::node_counts::Counted;
 use crate::table::host_list::HostList;
@@ -29,6 +30,7 @@ use pmmpi::record::run_file::{EXTENSION, RunFileError};
 use pmmpi::text::count;
 use pmmpi_events::validation::Trust;
 use rayon::prelude::*;
+use screen_sessions::OfScreen;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -90,8 +92,8 @@ struct ReadRun<T> {
     rows: BTreeMap<String, NodeRow>,
     /// Why the other nodes have no row.
     why_none: (NoTime, String),
-    /// True for a round of `pmmpi screen`.
-    is_screen: bool,
+    /// The series of a round of `pmmpi screen`; `None` for other runs.
+    screen: Option<String>,
     /// The same for single nodes of a screen.
     without_time: BTreeMap<String, (NoTime, String)>,
 }
@@ -186,6 +188,8 @@ struct Reader<'a, T, K> {
     archived: usize,
     /// Archives of which the medians were read.
     archives: Vec<PathBuf>,
+    /// The rounds of screens, by run id.
+    screens: hashbrown::HashMap<String, OfScreen>,
     /// The selected nodes of each run, with their classes.
     nodes: HashMap<String, Vec<(String, Arc<Class>)>>,
     trust: &'a Trust,
@@ -201,6 +205,7 @@ impl<'a, T: Send, K: Fn(&Run) -> T + Sync> Reader<'a, T, K> {
             options,
             archived: 0,
             archives: Vec::new(),
+            screens: hashbrown::HashMap::new(),
             nodes: HashMap::new(),
             trust,
             keep,
@@ -226,7 +231,9 @@ impl<'a, T: Send, K: Fn(&Run) -> T + Sync> Reader<'a, T, K> {
         let selection = &self.options.selection;
         let of_runs = &self.nodes;
         let names = of_runs.values().flatten().map(|(_, class)| class.name.as_str());
+        let mut repeated = Vec::new();
         let select = |table: &mut RunTable| {
+            repeated = screen_sessions::split(table, &self.screens);
             if selection.is_all() {
                 return None;
             }
@@ -254,6 +261,7 @@ impl<'a, T: Send, K: Fn(&Run) -> T + Sync> Reader<'a, T, K> {
             Some(kept)
         };
         input.results = self.building.finish_selected(select);
+        input.warnings.extend(repeated);
         input.left_out.rows += input.results.not_decoded;
         input.selected = selection.described();
         let read_medians = |archive: &PathBuf| archive_medians::behind(archive, &input.results);
@@ -332,6 +340,10 @@ impl<'a, T: Send, K: Fn(&Run) -> T + Sync> Reader<'a, T, K> {
             self.input.left_out.rows += 1;
             return;
         };
+        if let Some(series) = read.screen.clone() {
+            let of_screen = OfScreen { series, started_unix_ns: read.started_unix_ns };
+            self.screens.insert(run_id.clone(), of_screen);
+        }
         self.building.begin(file, FileFormat::Run);
         self.without_time(&read, &nodes);
         self.nodes.insert(run_id.clone(), nodes);
@@ -422,7 +434,10 @@ impl<T> ReadRun<T> {
             counted: node_counters::of_nodes(run, &trust.of_run(run)),
             rows: node_rows::of(run, class_by),
             why_none: node_rows::why_none(run),
-            is_screen: run.screened.is_some(),
+            screen: run.screened.as_ref().map(|_| {
+                let series = run.header.series.as_ref();
+                series.map_or_else(|| run.header.run_id.clone(), |series| series.id.clone())
+            }),
             without_time: node_rows::without_time_in_screen(run),
             started_unix_ns: run.header.started_unix_ns,
             run: OwnRun { run_id: run.header.run_id.clone(), kept: keep(run) },

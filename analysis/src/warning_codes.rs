@@ -233,6 +233,12 @@ codes! {
         "Some rows occur more than once with the same content: each run counts once."
         "Read either an archive or the run files from which the archive was made, not both."
         "7 rows with the same content as earlier rows: pmmpi counts each run once"
+    RepeatedSession "repeated-session"
+        "Several screens have the same label `session`, and nodes in common. The report takes each as a session of its \
+         own, so that an earlier screen does not hide what a node is now."
+        "Give each screen a label of its own, or none: then pmmpi screen takes its start as the name of the session."
+        "the label session=weekly of 1 screen is also that of earlier screens in the archive: the report takes this \
+         screen as the session weekly 20261126T044328.744080810Z"
     RoundEffects "round-effects"
         "All nodes were slower in some rounds than in others. The report subtracts these differences before it \
          compares nodes."

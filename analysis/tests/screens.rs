@@ -12,5 +12,7 @@ mod runs;
 mod history;
 #[path = "screens/lists.rs"]
 mod lists;
+#[path = "screens/sessions.rs"]
+mod sessions;
 #[path = "screens/statuses.rs"]
 mod statuses;

@@ -43,6 +43,8 @@ pub enum Outcome {
     Times(f64),
     /// It fails.
     Fails,
+    /// Its result is wrong.
+    IsWrong,
 }
 
 impl Screen {
@@ -121,6 +123,9 @@ impl Screen {
                 }
                 Outcome::Fails => {
                     KernelResult { failed: Some("no memory".to_owned()), ..KernelResult::default() }
+                }
+                Outcome::IsWrong => {
+                    KernelResult { wrong: Some("element 3 is wrong".to_owned()), ..KernelResult::default() }
                 }
             };
             screened.results.push(KernelResult { rank: RankId(rank), ..result });

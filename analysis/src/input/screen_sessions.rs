@@ -1,0 +1,144 @@
+//! Screens with the same label `session`: each becomes a session of its own.
+//!
+//! A session is what was measured at one sitting. If a user gives every screen the same label, the runs of all screens would
+//! be one session: a node that is slow now would hide behind its runs of last week. Screens of different nodes may share a
+//! session, as when each node is screened by a job of its own.
+
+use crate::table::{NoTime, RunTable};
+use crate::warning_codes::{Warning, WarningCode};
+use hashbrown::{HashMap, HashSet};
+use pmmpi::text::count;
+
+/// A run of a screen.
+#[derive(Clone, Debug)]
+pub(super) struct OfScreen {
+    /// The id of its series. Each screen is a series.
+    pub series: String,
+    /// Its start, since 1970 (ns).
+    pub started_unix_ns: i64,
+}
+
+/// A session with screens.
+#[derive(Default)]
+struct InSession<'a> {
+    /// By id.
+    screens: HashMap<&'a str, Series<'a>>,
+    /// The nodes of other runs, such as those of an archive.
+    others: HashSet<[u32; 2]>,
+}
+
+/// A screen.
+struct Series<'a> {
+    id: &'a str,
+    started_unix_ns: i64,
+    /// The nodes, each with its classes: one per kernel.
+    nodes: HashSet<[u32; 2]>,
+}
+
+/// Gives screens sessions of their own where nodes have runs of several screens in one session, and warns of each such
+/// session. `runs` has the screens of all run files by run id.
+pub(super) fn split(table: &mut RunTable, runs: &HashMap<String, OfScreen>) -> Vec<Warning> {
+    let number = |id: &String| table.runs.find(id);
+    let of_run: HashMap<u32, &OfScreen> =
+        runs.iter().filter_map(|(id, run)| Some((number(id)?, run))).collect();
+    if of_run.is_empty() {
+        return Vec::new();
+    }
+    let entries = table.without_time.iter().map(|entry| (entry.run, entry.session, entry.node, entry.class));
+    let rows = (0..table.len())
+        .map(|row| (table.run.at(row), table.session.at(row), table.node.at(row), table.class.at(row)));
+    let mut sessions: HashMap<u32, InSession> = HashMap::new();
+    for (run, session, node, class) in rows.clone().chain(entries.clone()) {
+        if let Some(OfScreen { series, started_unix_ns }) = of_run.get(&run) {
+            let known = sessions.entry(session).or_default().screens.entry(series).or_insert_with(|| {
+                Series { id: series, started_unix_ns: *started_unix_ns, nodes: HashSet::new() }
+            });
+            known.started_unix_ns = known.started_unix_ns.min(*started_unix_ns);
+            known.nodes.insert([node, class]);
+        }
+    }
+    for (run, session, node, class) in rows.chain(entries) {
+        if let Some(known) = sessions.get_mut(&session).filter(|_| !of_run.contains_key(&run)) {
+            known.others.insert([node, class]);
+        }
+    }
+    let mut moved: HashMap<(u32, &str), String> = HashMap::new();
+    let mut warnings = Vec::new();
+    for (session, InSession { screens, others }) in sessions {
+        let Some(name) = table.sessions.get(session).filter(|name| !name.is_empty()) else { continue };
+        let has_archive = !others.is_empty();
+        let alone = into_sessions(screens.into_values().collect(), others);
+        if alone.is_empty() {
+            continue;
+        }
+        let earlier = if has_archive { "of earlier screens in the archive" } else { "of an earlier screen" };
+        let names: Vec<String> = alone.iter().map(|id| format!("{name} {}", start_of(id))).collect();
+        warnings.push(Warning::new(
+            WarningCode::RepeatedSession,
+            format!(
+                "the label session={name} of {} is also that {earlier}: the report takes {} as the session {}",
+                count(alone.len(), "screen"),
+                if alone.len() == 1 { "this screen" } else { "each of these screens" },
+                names.join(", ")
+            ),
+        ));
+        moved.extend(alone.into_iter().zip(names).map(|(id, name)| ((session, id), name)));
+    }
+    let moved: HashMap<(u32, u32), String> = of_run
+        .iter()
+        .flat_map(|(run, of)| {
+            let of_series = moved.iter().filter(|((_, id), _)| *id == of.series);
+            of_series.map(|((session, _), name)| ((*run, *session), name.clone()))
+        })
+        .collect();
+    rename(table, &moved);
+    warnings.sort();
+    warnings
+}
+
+/// The screens that need a session of their own, by start: in the session before, some of their nodes ran the same.
+fn into_sessions<'a>(mut screens: Vec<Series<'a>>, mut taken: HashSet<[u32; 2]>) -> Vec<&'a str> {
+    screens.sort_by(|a, b| (a.started_unix_ns, a.id).cmp(&(b.started_unix_ns, b.id)));
+    let mut alone = Vec::new();
+    for screen in screens {
+        match screen.nodes.is_disjoint(&taken) {
+            true => taken.extend(screen.nodes),
+            false => alone.push(screen.id),
+        }
+    }
+    alone
+}
+
+/// The start of a series in its id, which is unique.
+fn start_of(series: &str) -> &str {
+    series.split('-').next().unwrap_or(series)
+}
+
+/// `moved` has the new session of each run and session.
+fn rename(table: &mut RunTable, moved: &HashMap<(u32, u32), String>) {
+    for row in 0..table.len() {
+        if let Some(name) = moved.get(&(table.run.at(row), table.session.at(row))) {
+            let session = table.sessions.number(name);
+            table.session.set(row, session);
+        }
+    }
+    for entry in &mut table.without_time {
+        let Some(name) = moved.get(&(entry.run, entry.session)) else { continue };
+        let session = table.sessions.number(name);
+        if entry.why == NoTime::Wrong {
+            let before = (entry.node, entry.session);
+            let Some(wrong) = table.wrong.get_mut(&before) else { continue };
+            wrong.results = wrong.results.saturating_sub(1);
+            if wrong.results == 0 {
+                table.wrong.remove(&before);
+            }
+            let now = table.wrong.entry((entry.node, session)).or_default();
+            if now.results == 0 {
+                (now.first, now.started_unix_ns) = (entry.reason.clone(), entry.started_unix_ns);
+            }
+            now.results += 1;
+            now.started_unix_ns = now.started_unix_ns.min(entry.started_unix_ns);
+        }
+        entry.session = session;
+    }
+}
