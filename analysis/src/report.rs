@@ -7,6 +7,7 @@ pub mod accounted;
 pub mod by_place;
 pub mod counters;
 pub mod failed_runs;
+mod few_runs;
 pub mod gate;
 pub mod health;
 mod job_nodes;
@@ -38,21 +39,19 @@ use crate::verdicts::node_report::{
     ClassReport, DriftReport, FlakyReport, NodeReport, Reconfigured, SlowRunReport,
 };
 use crate::verdicts::{self, JudgeSettings, Verdicts, where_slow};
-use crate::warning_codes::{Warning, WarningCode};
+use crate::warning_codes::Warning;
 use accounted::{Accounted, Group};
 use by_place::ByPlace;
 use failed_runs::FailedNode;
 use often_waited_for::{OftenWaitedFor, often};
-use pmmpi::order_statistics::FEWEST_OF_INTERVAL;
 use pmmpi::record::Run;
-use pmmpi::text::count;
 use pmmpi_events::validation::Trust;
 use run::RunReport;
 use screen::ScreenReport;
 use serde::Serialize;
 use series::SeriesReport;
 use std::cell::LazyCell;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
@@ -271,7 +270,6 @@ impl Report {
         all.extend(warnings::without_time(input.without_time));
         all.extend(warnings::undated(input.left_out));
         all.extend(judged.warnings);
-        all.extend(about_the_whole(&nodes, kernels > 0));
         all.extend(unread_paths::warning(&results.guessed_nodes));
         all.extend(split_labels::warning(&runs, &classes));
         all.extend(warnings::unusable_trust(trust));
@@ -283,7 +281,6 @@ impl Report {
             all.extend(warnings);
             by_place
         });
-        all.sort();
         let rejected = results.rejected.iter().map(|rejected| RejectedRow::new(&results, rejected)).collect();
         let waited_for = often(&runs, settings.run.q);
         let runs_of_nodes = results.table.run_count();
@@ -291,6 +288,8 @@ impl Report {
         let wrong = wrong(&results);
         mark_wrong(&mut nodes, &wrong);
         let screen = ScreenReport::of(&runs, &mut nodes, &results.table);
+        all.extend(few_runs::warnings(&nodes, screen.as_ref(), &runs));
+        all.sort();
         // The nodes that are not suspected run few rounds only.
         let min_runs =
             if kernels > 0 { settings.node.min_runs.min(FEWEST_ROUNDS) } else { settings.node.min_runs };
@@ -346,36 +345,4 @@ impl RejectedRow {
         let file = path.map(|path| path.display().to_string()).unwrap_or_default();
         Self { file, line: rejected.line, reason: rejected.reason.clone() }
     }
-}
-
-/// Warns of nodes with too few runs for an interval of their median.
-fn about_the_whole(nodes: &[NodeReport], is_screen: bool) -> Vec<Warning> {
-    let needed = if is_screen { FEWEST_ROUNDS } else { FEWEST_OF_INTERVAL };
-    const NAMED: usize = 3;
-    let mut fewest: BTreeMap<&str, usize> = BTreeMap::new();
-    for node in nodes.iter().filter(|node| node.runs < needed) {
-        fewest.entry(&node.node).and_modify(|runs| *runs = node.runs.min(*runs)).or_insert(node.runs);
-    }
-    let mut fewest: Vec<(&str, usize)> = fewest.into_iter().collect();
-    fewest.sort_by_key(|(node, runs)| (*runs, *node));
-    let message = match fewest[..] {
-        [] => return Vec::new(),
-        [(node, runs)] => format!("{node} has only {}, but the report needs {needed}", count(runs, "run")),
-        _ => {
-            let named: Vec<String> = fewest
-                .iter()
-                .take(NAMED)
-                .map(|(node, runs)| format!("{node} ({})", count(*runs, "run")))
-                .collect();
-            match fewest.len().saturating_sub(NAMED) {
-                0 => format!("nodes with fewer than {needed} runs in a class: {}", named.join(", ")),
-                more => format!(
-                    "nodes with fewer than {needed} runs in a class: {} and {}",
-                    named.join(", "),
-                    count(more, "more node")
-                ),
-            }
-        }
-    };
-    vec![Warning::new(WarningCode::FewRuns, message)]
 }

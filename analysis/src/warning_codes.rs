@@ -129,6 +129,11 @@ codes! {
          Give times with enough digits: the rounding unit must be less than 0.5 % of the time."
         "session s2 has 20 suspects, and 0 nodes that were OK before; a comparison needs 3 such nodes; suspects keep \
          their earlier verdicts (./hpl)"
+    FewRounds "few-rounds"
+        "A node has fewer than 3 runs of a kernel in a screen: differences may be noise. By its times, the node can only be \
+         OK or SUSPECT."
+        "Screen more rounds: --rounds 3+4 (three of all nodes, and four more of suspects) or --rounds 7."
+        "n0222 has only 1 run of a kernel, but the report needs 3"
     FewRuns "few-runs"
         "A node has fewer than 5 runs in a class: differences may be noise. By its times, the node can only be OK or SUSPECT."
         "Measure 7 runs: --runs 7, or `pmmpi repeat --runs 7` for an MPI program."

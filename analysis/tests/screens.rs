@@ -16,3 +16,5 @@ mod lists;
 mod sessions;
 #[path = "screens/statuses.rs"]
 mod statuses;
+#[path = "screens/warnings.rs"]
+mod warnings;

@@ -20,7 +20,7 @@ impl Archive {
         let folder = Folder::new();
         let path = folder.path().join("archive");
         for day in 0..5 {
-            let screen = Screen { kernels: KERNELS.to_vec(), ..Screen::of(day, nodes) };
+            let screen = Screen { kernels: KERNELS.to_vec(), rounds: 0..7, ..Screen::of(day, nodes) };
             let files =
                 screen.write(&folder.path().join(format!("day{day}")), |at| Outcome::Times(times(at)));
             let added = report(&words(&["export", "--output", path.to_str().unwrap()], &files));

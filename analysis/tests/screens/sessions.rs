@@ -59,9 +59,10 @@ fn screens_with_the_same_label_are_sessions_of_their_own() {
     for inputs in [&with_archive, &[all, now].concat()] {
         let found = found(inputs);
         let of = verdicts(&found);
-        assert_eq!(of[0], ("n03", Some("SLOW-TAIL")), "{of:?}");
+        assert_eq!(of[0], ("n03", Some("SLOWED")), "{of:?}");
         assert!(of.len() == 6 && of[1..].iter().all(|(_, verdict)| *verdict == Some("OK")), "{of:?}");
-        assert_eq!(found["screened"][0]["kernels"]["triad"]["runs"], 7);
+        let node = &found["screened"][0];
+        assert_eq!((&node["kernels"]["triad"]["runs"], &node["suggests_drain"]), (&7.into(), &true.into()));
         let [told] = &warnings(&found)[..] else { panic!("{}", found["warnings"]) };
         assert!(
             told.starts_with("the label session=weekly of ") && told.contains("weekly series3"),
