@@ -5,6 +5,7 @@
 
 pub mod accounted;
 pub mod by_place;
+mod cores_differ;
 pub mod counters;
 pub mod failed_runs;
 mod few_runs;
@@ -287,7 +288,8 @@ impl Report {
         let sessions = SessionsNeeded::of(&nodes, settings);
         let wrong = wrong(&results);
         mark_wrong(&mut nodes, &wrong);
-        let screen = ScreenReport::of(&runs, &mut nodes, &results.table);
+        let mut screen = ScreenReport::of(&runs, &mut nodes, &results.table);
+        all.extend(screen.iter_mut().flat_map(|screen| std::mem::take(&mut screen.warnings)));
         all.extend(few_runs::warnings(&nodes, screen.as_ref(), &runs));
         all.sort();
         // The nodes that are not suspected run few rounds only.

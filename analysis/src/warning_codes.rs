@@ -92,6 +92,12 @@ codes! {
         "Find out which of the two files was altered. The report uses the file that comes first in \
          alphabetical order."
         "b.pmr has the run id of a.pmr, but different contents"
+    CoresDiffer "cores-differ"
+        "Nodes of a class have, or a kernel of a screen used, different numbers of hardware threads. Such nodes are no peers: \
+         they may be slower or faster for this reason alone."
+        "Find out why: SMT, cores that are offline, a cgroup, a bound rank (--cores rank). If the nodes shall differ, compare \
+         equal ones only: pmmpi report --class-by cpu,microcode,memory,kernel,command,ranks,labels,hardware_threads"
+        "nodes of a class use different numbers of hardware threads: 64 on 18 nodes, 32 on 2 nodes (n03, n07)"
     CutSession "cut-session"
         "`--since` is inside a session: the report has only the later runs of this session."
         "Choose a time before or after the session."

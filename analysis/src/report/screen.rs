@@ -1,5 +1,6 @@
 //! The result of `pmmpi screen`: one answer per node, from all kernels together.
 
+use super::cores_differ::{self, Threads};
 use super::job_nodes;
 use super::run::RunReport;
 use super::screen_times::ScreenTimes;
@@ -11,6 +12,7 @@ use crate::verdicts::JudgeSettings;
 use crate::verdicts::fitness::GateAnswer;
 use crate::verdicts::kernels_of_node::{KernelOfNode, KernelsOfNode, ScreenVerdict};
 use crate::verdicts::node_report::{NodeReport, Presence};
+use crate::warning_codes::Warning;
 use pmmpi::network::{Network, Reading, SlowLink};
 use pmmpi::order_statistics::of_ascending;
 use pmmpi::text::shell_line;
@@ -38,6 +40,9 @@ pub struct ScreenReport {
     pub slow_links: Vec<SlowLinkReport>,
     /// Commands that would drain the nodes that should not run jobs.
     pub suggestions: Vec<Suggestion>,
+    /// Facts that limit the result.
+    #[serde(skip)]
+    pub warnings: Vec<Warning>,
     /// The answers for repaired nodes; empty if the user did not ask for them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub gate: Vec<GateAnswer>,
@@ -281,6 +286,7 @@ impl ScreenReport {
             not_screened: job_nodes::without_part(&of_screen, &kernels.hosts),
             slow_links: slow_links(&of_screen),
             suggestions,
+            warnings: cores_differ::warnings(kernels.used_threads(), kernels.times.online_threads()),
             gate: Vec::new(),
         })
     }
@@ -380,6 +386,17 @@ impl<'a> Kernels<'a> {
     fn of_class(&self, node: &NodeReport) -> Option<&'a str> {
         let here = self.of_run.get(node.median_run_id.as_str()).copied();
         here.or_else(|| self.times.kernel(&node.node, &node.class))
+    }
+
+    /// The hardware threads that each kernel used on each host.
+    fn used_threads(&self) -> impl Iterator<Item = Threads<'a>> {
+        let of_run = |(_, screened): &(&'a RunReport, &'a ScreenedRun)| {
+            let kernel = screened.kernel.as_str();
+            screened.threads.iter().map(move |(host, threads)| (kernel, host.as_str(), *threads))
+        };
+        self.runs.iter().flat_map(of_run).filter_map(|(kernel, host, threads)| {
+            Some(([self.times.class(kernel, host)?, kernel], host, threads))
+        })
     }
 
     /// The report on each kernel and host.

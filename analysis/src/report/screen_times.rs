@@ -1,8 +1,12 @@
 //! The times of a screen's kernels on each host, from the table: nodes may be judged by an earlier session.
 
-use crate::table::RunTable;
+use super::cores_differ::Threads;
+use crate::table::{RunTable, facts};
 use pmmpi::order_statistics::of_ascending;
 use std::collections::{BTreeMap, HashMap};
+
+/// The fact with the number of hardware threads: see [`pmmpi::node::FACTS`].
+const THREADS: &str = "hardware_threads";
 
 /// The times of one screen.
 #[derive(Default)]
@@ -12,12 +16,17 @@ pub struct ScreenTimes<'a> {
     /// The kernel of each host and class; `None` if the class has several.
     kernels: HashMap<(&'a str, &'a str), Option<&'a str>>,
     session: Option<&'a str>,
+    /// The hardware threads that are online on each host of a class, where that is known.
+    threads: BTreeMap<(&'a str, &'a str), usize>,
+    /// The class of each kernel on each host.
+    classes: HashMap<(&'a str, &'a str), &'a str>,
 }
 
 impl<'a> ScreenTimes<'a> {
     /// `kernel_of` has the kernel of each run of the screen.
     pub fn of(table: &'a RunTable, kernel_of: &HashMap<&str, &'a str>) -> Self {
         let mut all = Self::default();
+        let mut texts: HashMap<u32, Option<usize>> = HashMap::new();
         if table.screens.is_empty() {
             return all;
         }
@@ -29,6 +38,13 @@ impl<'a> ScreenTimes<'a> {
             let known = all.kernels.entry((host, class)).or_insert(Some(kernel));
             *known = known.filter(|known| *known == kernel);
             all.session = table.session_name(row);
+            let text = table.facts_of(row);
+            let threads = *texts.entry(text).or_insert_with(|| {
+                let facts = facts::values(table.fact_texts.get(text).unwrap_or_default());
+                facts.get(THREADS)?.parse().ok()
+            });
+            all.threads.extend(threads.map(|threads| ((class, host), threads)));
+            all.classes.insert((kernel, host), class);
         }
         all.of.values_mut().for_each(|seconds| seconds.sort_by(f64::total_cmp));
         all
@@ -42,6 +58,16 @@ impl<'a> ScreenTimes<'a> {
     /// The kernel that a host ran in a class.
     pub fn kernel(&self, host: &str, class: &str) -> Option<&'a str> {
         self.kernels.get(&(host, class)).copied().flatten()
+    }
+
+    /// The hardware threads that are online on each host of a class.
+    pub fn online_threads(&self) -> impl Iterator<Item = Threads<'a>> {
+        self.threads.iter().map(|((class, host), threads)| ([*class, ""], *host, *threads))
+    }
+
+    /// The class of a kernel on a host.
+    pub fn class(&self, kernel: &str, host: &str) -> Option<&'a str> {
+        self.classes.get(&(kernel, host)).copied()
     }
 
     /// Number of runs with a time.

@@ -4,7 +4,7 @@ use super::job_nodes;
 use crate::input::node_rows;
 use crate::table::NoTime;
 use pmmpi::network::{self, Reading};
-use pmmpi::record::{KernelMeasure, RankRecord, Run};
+use pmmpi::record::{KernelMeasure, KernelResult, RankRecord, Run};
 use pmmpi::{NodeId, RankId};
 use serde::{Serialize, Serializer};
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,6 +35,9 @@ pub struct ScreenedRun {
     /// worse).
     #[serde(skip)]
     pub slow_threads: Vec<(String, u32, f64)>,
+    /// How many hardware threads of each host the kernel used; none if it has no values of hardware threads.
+    #[serde(skip)]
+    pub threads: BTreeMap<String, usize>,
     /// What each node measured with its partners; nodes are indices into [`super::run::RunReport::hosts`]. Only of the
     /// kernel net.
     #[serde(skip)]
@@ -83,6 +86,7 @@ impl ScreenedRun {
             round: run.header.series.as_ref().map_or(0, |series| series.round),
             values,
             slow_threads: slow_threads(run, &host_of, is_worse),
+            threads: threads(&screened.results, &host_of),
             unit,
             without_time: node_rows::without_time_in_screen(run)
                 .into_iter()
@@ -120,6 +124,16 @@ fn host(run: &Run, node: NodeId) -> &str {
 fn program(run: &Run) -> String {
     let path = run.header.command.first().map(String::as_str).unwrap_or_default();
     path.rsplit('/').next().unwrap_or_default().to_owned()
+}
+
+fn threads(results: &[KernelResult], host_of: &BTreeMap<RankId, &str>) -> BTreeMap<String, usize> {
+    let mut threads: BTreeMap<String, usize> = BTreeMap::new();
+    for result in results.iter().filter(|result| !result.threads.is_empty()) {
+        if let Some(host) = host_of.get(&result.rank) {
+            *threads.entry((*host).to_owned()).or_default() += result.threads.len();
+        }
+    }
+    threads
 }
 
 fn slow_threads(

@@ -2,6 +2,7 @@
 
 use super::common::*;
 use super::made::*;
+use pmmpi::record::Run;
 
 fn healthy(_: At<'_>) -> Outcome {
     Outcome::Times(1.0)
@@ -24,4 +25,63 @@ fn too_few_rounds_are_named_with_the_option_of_a_screen() {
     let enough = Screen::of(0, 5).write(&folder.path().join("enough"), healthy);
     let text = out(&screen_report(&enough, &[]));
     assert!(!text.contains("few-r"), "{text}");
+}
+
+fn with_threads(run: &mut Run, used: impl Fn(usize) -> u32, online: impl Fn(usize) -> u32) {
+    for (place, result) in run.screened.as_mut().unwrap().results.iter_mut().enumerate() {
+        result.threads = (0..used(place)).map(|number| (number, 1.0)).collect();
+    }
+    for (place, node) in run.nodes.iter_mut().enumerate() {
+        node.facts.as_mut().unwrap().inventory.set("hardware_threads", online(place).to_string());
+    }
+}
+
+/// Half of the cores of n01 and n04 are offline, or a cgroup forbids them: their class has other nodes.
+#[test]
+fn different_numbers_of_cores_in_a_class_are_named() {
+    let folder = Folder::new();
+    let half = |place: usize| if [1, 4].contains(&place) { 4 } else { 8 };
+    let screen = Screen { kernels: vec!["triad", "dgemm"], ..Screen::of(0, 6) };
+    let of = |name: &str, change: &dyn Fn(&mut Run)| {
+        screen.write_changed(&folder.path().join(name), healthy, change)
+    };
+    let told = |files: &[String], args: &[&str]| {
+        let text = out(&screen_report(files, args));
+        let warning = text.lines().filter(|line| line.contains("[cores-differ]"));
+        warning.map(str::to_owned).collect::<Vec<String>>()
+    };
+    let numbers =
+        "different numbers of hardware threads: 8 on 4 nodes, 4 on 2 nodes (n01, n04) [cores-differ]";
+    let forbidden = of("cgroup", &|run| with_threads(run, half, |_| 8));
+    assert_eq!(told(&forbidden, &[]), [format!("warning: nodes of a class use {numbers}")]);
+    let offline = of("offline", &|run| with_threads(run, half, half));
+    assert_eq!(told(&offline, &[]), [format!("warning: nodes of a class use {numbers}")]);
+    // A program of the user does not say what it uses.
+    let unknown = of("unknown", &|run| with_threads(run, |_| 0, half));
+    assert_eq!(told(&unknown, &[]), [format!("warning: nodes of a class have {numbers}")]);
+    let keys = "cpu,microcode,memory,kernel,command,ranks,labels,hardware_threads";
+    assert_eq!(told(&offline, &["--class-by", keys]), [""; 0]);
+    let equal = of("equal", &|run| with_threads(run, |_| 8, |_| 8));
+    assert_eq!(told(&equal, &[]), [""; 0]);
+}
+
+/// The version of the Linux kernel makes up the class: nodes with another one are never compared.
+#[test]
+fn another_linux_kernel_is_another_class() {
+    let folder = Folder::new();
+    let slower = |at: At<'_>| Outcome::Times(if at.node < 3 { 1.0 } else { 1.2 });
+    let files = Screen { rounds: 0..7, ..Screen::of(0, 6) }.write_changed(folder.path(), slower, |run| {
+        for node in &mut run.nodes[3..] {
+            node.facts.as_mut().unwrap().hardware.kernel = Some("6.2.0".to_owned());
+        }
+    });
+    let found = json(&screen_report(&files, &["--format", "json"]));
+    let classes: Vec<&str> =
+        found["classes"].as_array().unwrap().iter().map(|class| class["class"].as_str().unwrap()).collect();
+    assert!(
+        classes.len() == 2 && classes[0].contains("Linux 6.1.0") && classes[1].contains("Linux 6.2.0"),
+        "{classes:?}"
+    );
+    let nodes = found["screened"].as_array().unwrap();
+    assert!(nodes.len() == 6 && nodes.iter().all(|node| node["verdict"] == "OK"), "{nodes:?}");
 }

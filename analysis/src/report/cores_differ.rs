@@ -1,0 +1,48 @@
+//! Nodes of a class with different numbers of hardware threads: a kernel has more work there, or more room in the caches, so
+//! these nodes are no peers. The number makes up no class, because results of other tools and older archives lack it.
+
+use crate::warning_codes::{Warning, WarningCode};
+use pmmpi::text::count;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A warning names at most so many numbers of threads, and so many nodes with each.
+const NAMED: usize = 3;
+
+/// The number of threads on a host, with the class and, if it matters, the kernel.
+pub type Threads<'a> = ([&'a str; 2], &'a str, usize);
+
+/// Warns of classes whose kernels used different numbers of hardware threads; if there is none, of those with different
+/// numbers that are online. Kernels of the same nodes have one warning.
+pub fn warnings<'a>(
+    used: impl Iterator<Item = Threads<'a>>,
+    online: impl Iterator<Item = Threads<'a>>,
+) -> Vec<Warning> {
+    let of_used = messages(used, "use");
+    let all = if of_used.is_empty() { messages(online, "have") } else { of_used };
+    all.into_iter().map(|message| Warning::new(WarningCode::CoresDiffer, message)).collect()
+}
+
+fn messages<'a>(threads: impl Iterator<Item = Threads<'a>>, verb: &str) -> BTreeSet<String> {
+    let mut classes: BTreeMap<[&str; 2], BTreeMap<usize, BTreeSet<&str>>> = BTreeMap::new();
+    for (class, host, threads) in threads {
+        classes.entry(class).or_default().entry(threads).or_default().insert(host);
+    }
+    let of = |hosts: &BTreeMap<usize, BTreeSet<&str>>| {
+        let mut values: Vec<(&usize, &BTreeSet<&str>)> = hosts.iter().collect();
+        values.sort_by_key(|(threads, hosts)| (Reverse(hosts.len()), Reverse(**threads)));
+        let of_value = |(place, (threads, hosts)): (usize, &(&usize, &BTreeSet<&str>))| {
+            let named: Vec<&str> = hosts.iter().take(NAMED).copied().collect();
+            let more = if hosts.len() > NAMED { ", ..." } else { "" };
+            // The first are the usual ones.
+            let named = if place == 0 { String::new() } else { format!(" ({}{more})", named.join(", ")) };
+            format!("{threads} on {}{named}", count(hosts.len(), "node"))
+        };
+        let mut texts: Vec<String> = values.iter().enumerate().take(NAMED).map(of_value).collect();
+        if let Some(more) = values.len().checked_sub(NAMED).filter(|more| *more > 0) {
+            texts.push(count(more, "more number"));
+        }
+        format!("nodes of a class {verb} different numbers of hardware threads: {}", texts.join(", "))
+    };
+    classes.values().filter(|hosts| hosts.len() > 1).map(of).collect()
+}
