@@ -369,7 +369,7 @@ impl<'a, T: Send, K: Fn(&Run) -> T + Sync> Reader<'a, T, K> {
                 lack: &missed,
             });
             let Some(at) = added else { continue };
-            if read.is_screen {
+            if read.screen.is_some() {
                 self.building.in_screen(at, row.is_suspect);
             }
             let bounds = BOUNDS.into_iter().zip(read.bounds_s.into_iter().flatten());

@@ -16,5 +16,7 @@ mod lists;
 mod sessions;
 #[path = "screens/statuses.rs"]
 mod statuses;
+#[path = "screens/verdicts.rs"]
+mod verdicts;
 #[path = "screens/warnings.rs"]
 mod warnings;

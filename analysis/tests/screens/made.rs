@@ -107,8 +107,8 @@ impl Screen {
         };
         let mut run = Run::empty(header, outcomes.len() as u32);
         let unit = KernelMeasure { name: kernel.to_owned(), unit: "GB/s".to_owned(), larger_is_better: true };
-        let mut screened =
-            Screened { kernel: Some(kernel.to_owned()), measures: vec![unit], results: Vec::new() };
+        let name = Some(kernel.to_owned());
+        let mut screened = Screened { kernel: name, measures: vec![unit], ..Screened::default() };
         let seconds_of = |outcome: &Outcome| if let Outcome::Times(times) = outcome { *times } else { 0.1 };
         let end_ns = |outcome: &Outcome| BEGIN_NS + (seconds_of(outcome) * 1e9) as i64;
         let last_ns = outcomes.iter().map(end_ns).max().unwrap();
