@@ -217,6 +217,9 @@ fn report(options: &ReportArgs, decoding: Decoding, what: What) -> Result<u8, Fa
     let mut report = report::Report::new(input, &trust, &settings, &places);
     if let (What::Screen(asked), screen) = (what, report.screen.as_mut()) {
         let screen = screen.ok_or_else(|| no_screen(&paths))?;
+        if let Some(planned) = asked.rounds {
+            screen.plan(planned);
+        }
         if let Some(list) = &asked.gate {
             gate::ask(screen, list);
         }

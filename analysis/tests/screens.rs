@@ -12,6 +12,8 @@ mod runs;
 mod history;
 #[path = "screens/lists.rs"]
 mod lists;
+#[path = "screens/rounds.rs"]
+mod rounds;
 #[path = "screens/sessions.rs"]
 mod sessions;
 #[path = "screens/statuses.rs"]
