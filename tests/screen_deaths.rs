@@ -3,10 +3,11 @@
 use pmmpi::record::Run;
 use rig::cluster::Cluster;
 use rig::slurm::{Slurm, manager, text};
-use rig::tool::{Folder, Output, pmmpi, processes_with};
+use rig::tool::{Folder, Output, pmmpi, processes_with, run, tool};
 use rig::{Mpi, programs};
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 const HOSTS: [(&str, i64); 3] = [("n0", 0), ("n1", 3_600_000_000_000), ("n2", 7_200_000_000_123)];
@@ -76,6 +77,9 @@ fn assert_named_and_reported(victim: Victim, output: &Output, folder: &Path, pas
             "{victim:?}: {out}\n{err}"
         );
     }
+    let report = run(Command::new(tool("pmmpi-report")).arg("screen").arg(folder.join("runs"))).success();
+    let warning = format!("warning: a screen ended early: {}", victim.host());
+    assert!(report.out().contains(&warning) && report.out().contains("[ended-early]"), "{}", report.out());
     let deadline = Instant::now() + Duration::from_secs(30);
     while !processes_with(&text(folder)).is_empty() {
         assert!(Instant::now() < deadline, "{victim:?}: left: {:?}", processes_with(&text(folder)));

@@ -2,6 +2,7 @@
 
 pub mod allocator;
 pub mod compare_status;
+pub mod ended_early;
 pub mod options;
 pub mod progress_line;
 pub mod supervise;

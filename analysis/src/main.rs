@@ -8,7 +8,7 @@ use cli::options::{
     ExportArgs, OfOthers, Options, ReportArgs, ReportFormat, ScreenReportArgs, Select, ShowArgs,
 };
 use cli::supervise::supervise;
-use cli::{allocator, compare_status, progress_line, verdict_status};
+use cli::{allocator, compare_status, ended_early, progress_line, verdict_status};
 use pmmpi::bounds::MaxDrift;
 use pmmpi::clock;
 use pmmpi::record::Run;
@@ -199,6 +199,9 @@ fn report(options: &ReportArgs, decoding: Decoding, what: What) -> Result<u8, Fa
     let trust = validation::folder().map(|folder| Trust::read(&folder)).unwrap_or_default();
     let resets = options.resets.as_deref().map(Resets::read).transpose();
     let resets = resets.map_err(|reason| Failure::usage(format!("--resets {reason}")))?;
+    if matches!(what, What::Screen(asked) if asked.check) {
+        return options.output.as_deref().map_or(Ok(0), |file| writable(file).map(|()| 0));
+    }
     let paths = paths("report", &options.paths)?;
     let mut input = report::read(&paths, &from, &trust);
     if input.is_empty() || input.run_names != Ok(Vec::new()) {
@@ -215,11 +218,10 @@ fn report(options: &ReportArgs, decoding: Decoding, what: What) -> Result<u8, Fa
     };
     let partial = input.is_partial();
     let mut report = report::Report::new(input, &trust, &settings, &places);
+    report.warnings.extend(ended_early::warnings(&paths, &report.runs));
+    report.warnings.sort();
     if let (What::Screen(asked), screen) = (what, report.screen.as_mut()) {
         let screen = screen.ok_or_else(|| no_screen(&paths))?;
-        if let Some(planned) = asked.rounds {
-            screen.plan(planned);
-        }
         if let Some(list) = &asked.gate {
             gate::ask(screen, list);
         }
@@ -637,6 +639,15 @@ fn for_place(text: String, file: Option<&Path>) -> String {
     match width.filter(|width| *width > 0 && file.is_none()) {
         Some(width) => folded(&text, width),
         None => text,
+    }
+}
+
+/// Refuses a file in a folder that does not exist.
+fn writable(file: &Path) -> Result<(), Failure> {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+    match folder.is_none_or(Path::is_dir) {
+        true => Ok(()),
+        false => Err(Failure::usage(format!("--output {}: there is no such folder", file.display()))),
     }
 }
 

@@ -20,7 +20,6 @@ pub mod regions;
 pub mod run;
 pub mod run_flags;
 pub mod screen;
-mod screen_rounds;
 mod screen_times;
 pub mod screened_run;
 pub mod series;

@@ -119,6 +119,11 @@ codes! {
         "A run file has no bytes."
         "The disk may have been full. Measure again."
         "run.pmr: is empty"
+    EndedEarly "ended-early"
+        "A screen has fewer rounds than the user asked for: a process of pmmpi was killed, a node stopped, a signal came, or \
+         pmmpi could not save a run."
+        "The rounds that are saved count. Examine the node that the warning names, and screen again."
+        "a screen ended early: n3 (rank 3): the process of pmmpi has ended during round 3 of triad, so the screen ends"
     EndedInRegion "ended-in-region"
         "The job ended while ranks were inside a region, or while ranks waited at the start or end of a region."
         "If some ranks wait at the start or end of a region, the other ranks did not reach this place: \

@@ -187,20 +187,12 @@ pub struct ScreenReportArgs {
     /// Are these repaired nodes fit to return? If not, exit with 3
     #[arg(long, value_name = "NODES")]
     pub gate: Option<HostList>,
-    /// Rounds of all nodes + more of the suspects, as `pmmpi screen` was told
-    #[arg(long, value_name = "K+M", value_parser = rounds_of_all)]
-    pub rounds: Option<u32>,
+    /// Only check these options
+    #[arg(long)]
+    pub check: bool,
     /// Write what `pmmpi screen-act` needs to FILE
     #[arg(long, value_name = "FILE")]
     pub findings: Option<PathBuf>,
-}
-
-/// The rounds of all nodes in "3+4"; all rounds in "7".
-fn rounds_of_all(text: &str) -> Result<u32, String> {
-    let (of_all, more) = text.split_once('+').unwrap_or((text, "0"));
-    let number = |text: &str| text.trim().parse::<u32>().ok();
-    let of_all = number(of_all).filter(|rounds| *rounds > 0 && number(more).is_some());
-    of_all.ok_or_else(|| "expected the rounds of all nodes and those of suspects, such as 3+4".to_owned())
 }
 
 /// Which runs count.

@@ -3,7 +3,6 @@
 use super::cores_differ::{self, Threads};
 use super::job_nodes;
 use super::run::RunReport;
-use super::screen_rounds::ScreenRounds;
 use super::screen_times::ScreenTimes;
 use super::screened_run::ScreenedRun;
 use crate::stats::own_history::OwnVerdict;
@@ -27,9 +26,6 @@ pub struct ScreenReport {
     pub rounds: usize,
     /// Further rounds of suspects, and of nodes beside them.
     pub more_rounds: usize,
-    /// The numbers of both.
-    #[serde(skip)]
-    of_rounds: ScreenRounds,
     /// Runs per node and kernel, on average.
     pub runs_per_node: f64,
     /// Time of the measured rounds, all nodes together (min).
@@ -274,12 +270,14 @@ impl ScreenReport {
         });
         let suggestions = suggestions.collect();
         let most = of_screen.iter().map(|(run, _)| run.nodes).max().unwrap_or_default();
-        let rounds = ScreenRounds::of(&of_screen);
+        let rounds = |is_further: bool| {
+            let rounds = of_screen.iter().filter(|(_, screened)| screened.is_further == is_further);
+            rounds.map(|(_, screened)| screened.round).collect::<BTreeSet<u32>>().len()
+        };
         let node_runs: usize = of_screen.iter().map(|(run, _)| run.nodes).sum();
         Some(Self {
-            rounds: rounds.of_all(),
-            more_rounds: rounds.more(),
-            of_rounds: rounds,
+            rounds: rounds(false),
+            more_rounds: rounds(true),
             runs_per_node: node_runs as f64 / (most.max(1) * kernels.by_name.len().max(1)) as f64,
             node_minutes: of_screen.iter().map(|(_, screened)| screened.node_seconds).sum::<f64>() / 60.0,
             kernels: summaries,
@@ -290,12 +288,6 @@ impl ScreenReport {
             warnings: cores_differ::warnings(kernels.used_threads(), kernels.times.online_threads()),
             gate: Vec::new(),
         })
-    }
-
-    /// Takes the first `planned` rounds for those of all nodes: `pmmpi screen` knows, run files often do not tell.
-    pub fn plan(&mut self, planned: u32) {
-        self.of_rounds = std::mem::take(&mut self.of_rounds).planned(planned);
-        (self.rounds, self.more_rounds) = (self.of_rounds.of_all(), self.of_rounds.more());
     }
 
     /// True for a kernel of pmmpi, in contrast to the user's program.

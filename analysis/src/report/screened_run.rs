@@ -22,6 +22,9 @@ pub struct ScreenedRun {
     pub is_kernel: bool,
     /// Number of the round, from 0.
     pub round: u32,
+    /// True for a further round of suspects and of nodes beside them.
+    #[serde(skip)]
+    pub is_further: bool,
     /// The quantity that stands for the kernel; `None` for the user's program, and if no rank has a value.
     #[serde(serialize_with = "by_unit")]
     pub unit: Option<KernelMeasure>,
@@ -84,6 +87,7 @@ impl ScreenedRun {
             kernel: screened.kernel.clone().unwrap_or_else(|| program(run)),
             is_kernel: screened.kernel.is_some(),
             round: run.header.series.as_ref().map_or(0, |series| series.round),
+            is_further: !screened.suspects.is_empty(),
             values,
             slow_threads: slow_threads(run, &host_of, is_worse),
             threads: threads(&screened.results, &host_of),

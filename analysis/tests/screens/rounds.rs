@@ -30,26 +30,6 @@ fn further_rounds_of_all_nodes_are_further_rounds() {
     assert_eq!((&found["rounds"], &found["more_rounds"]), (&3.into(), &4.into()));
 }
 
-/// With one kernel, or if all kernels have suspects, only `pmmpi screen` knows.
-#[test]
-fn the_plan_of_the_rounds_counts() {
-    let folder = Folder::new();
-    let files = Screen { rounds: 0..7, ..Screen::of(0, 5) }.write(folder.path(), HEALTHY);
-    for (rounds, told) in [
-        ("3+4", "screen of 5 nodes: 3 rounds of triad, 4 more rounds of suspects; 7.0 runs"),
-        ("7", "screen of 5 nodes: 7 rounds of triad; 7.0 runs"),
-        ("10", "screen of 5 nodes: 7 rounds of triad; 7.0 runs"),
-        ("5+0", "screen of 5 nodes: 5 rounds of triad, 2 more rounds of suspects; 7.0 runs"),
-    ] {
-        let line = first_line(&files, &["--rounds", rounds]);
-        assert!(line.starts_with(told), "{rounds}: {line}");
-    }
-    assert!(first_line(&files, &[]).starts_with("screen of 5 nodes: 7 rounds of triad; "));
-    for wrong in ["0", "3+", "x", "3+4+5"] {
-        assert_eq!(screen_report(&files, &["--rounds", wrong]).status.code(), Some(2), "{wrong}");
-    }
-}
-
 /// The last round ended after its first kernel.
 #[test]
 fn an_interrupted_round_is_a_round_of_all_nodes() {
