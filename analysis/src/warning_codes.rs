@@ -95,8 +95,8 @@ codes! {
     CoresDiffer "cores-differ"
         "Nodes of a class have, or a kernel of a screen used, different numbers of hardware threads. Such nodes are no peers: \
          they may be slower or faster for this reason alone."
-        "Find out why: SMT, cores that are offline, a cgroup, a bound rank (--cores rank). If the nodes shall differ, compare \
-         equal ones only: pmmpi report --class-by cpu,microcode,memory,kernel,command,ranks,labels,hardware_threads"
+        "Find out why: SMT, cores that are offline, a cgroup, a bound rank (--cores rank). If they are meant to differ, \
+         compare only equal nodes: pmmpi report --class-by cpu,microcode,memory,kernel,command,ranks,labels,hardware_threads."
         "nodes of a class use different numbers of hardware threads: 64 on 18 nodes, 32 on 2 nodes (n03, n07)"
     CutSession "cut-session"
         "`--since` is inside a session: the report has only the later runs of this session."
@@ -141,12 +141,12 @@ codes! {
         "session s2 has 20 suspects, and 0 nodes that were OK before; a comparison needs 3 such nodes; suspects keep \
          their earlier verdicts (./hpl)"
     FewRounds "few-rounds"
-        "A node has fewer than 3 runs of a kernel in a screen: differences may be noise. By its times, the node can only be \
+        "A node has fewer than 3 runs of a kernel in a screen: differences may be noise. With so few times, the node can only be \
          OK or SUSPECT."
         "Screen more rounds: --rounds 3+4 (three of all nodes, and four more of suspects) or --rounds 7."
         "n0222 has only 1 run of a kernel, but the report needs 3"
     FewRuns "few-runs"
-        "A node has fewer than 5 runs in a class: differences may be noise. By its times, the node can only be OK or SUSPECT."
+        "A node has fewer than 5 runs in a class: differences may be noise. With so few times, the node can only be OK or SUSPECT."
         "Measure 7 runs: --runs 7, or `pmmpi repeat --runs 7` for an MPI program."
         "n0222 has only 3 runs, but the report needs 5"
     FlakyNode "flaky-node"

@@ -65,7 +65,7 @@ pub fn answer(screen: &ScreenReport) -> Vec<String> {
         sentences.push(format!("{} of {all} {what}: {}{more}", nodes.len(), named.join(", ")));
     }
     if !is_compared(screen) {
-        let none = "no node can be compared: a node needs others of its class, or an archive of earlier screens (see \
+        let none = "pmmpi could compare no node: it needs other nodes of the same class, or an archive of earlier screens (see \
                     docs/screening.md)";
         sentences.push(none.to_owned());
     } else if sentences.is_empty() {

@@ -22,8 +22,8 @@ pub fn ask(screen: &mut ScreenReport, list: &HostList) {
             Some(_) if others < FEWEST_OTHERS => (
                 Fitness::Undecided,
                 format!(
-                    "the screen had {others} of the {FEWEST_OTHERS} nodes for comparison that it needs: nodes that were not \
-                     repaired"
+                    "the screen had only {others} other nodes, but a comparison needs {FEWEST_OTHERS} nodes that --gate does \
+                     not name"
                 ),
             ),
             Some(node) => of(node),
@@ -69,11 +69,13 @@ fn of(node: &ScreenedNode) -> (Fitness, String) {
                 },
                 Some((kernel, of)) if of.verdict.is_none() => (
                     Fitness::Undecided,
-                    format!("{kernel} cannot be compared: add healthy nodes of its class, or --archive"),
+                    format!(
+                        "pmmpi cannot compare {kernel}: add healthy nodes of the same class, or use --archive"
+                    ),
                 ),
                 Some((kernel, of)) => (
                     Fitness::Undecided,
-                    format!("{kernel} has {} of the {FEWEST_RUNS} runs that are needed", of.runs),
+                    format!("{kernel} has only {} runs, but needs {FEWEST_RUNS}", of.runs),
                 ),
             }
         }

@@ -128,5 +128,5 @@ fn a_node_without_a_verdict_is_named() {
     let metrics = out(&screen_report(&files, &["--format", "openmetrics"]));
     assert!(!metrics.contains("pmmpi_screen_verdict{node=\"n03\""), "{metrics}");
     let gate = out(&screen_report(&files, &["--gate", "n03"]));
-    assert!(gate.contains("n03: UNDECIDED: triad cannot be compared"), "{gate}");
+    assert!(gate.contains("n03: UNDECIDED: pmmpi cannot compare triad"), "{gate}");
 }
