@@ -216,11 +216,19 @@ pub fn knows(path: &Path) -> bool {
     detect::open(path, None).is_ok()
 }
 
+/// True for a file that `pmmpi screen` leaves beside run files.
+fn is_of_screen(path: &Path) -> bool {
+    const EXTENSIONS: [&str; 2] = ["ended", "findings"];
+    const LOG: &str = "node-actions.jsonl";
+    path.extension().is_some_and(|e| EXTENSIONS.iter().any(|own| e == *own)) || path.ends_with(LOG)
+}
+
 /// `asked`: the caller named this file itself, so an unknown format is an error.
 fn read_file(path: &Path, options: &ImportOptions, building: &mut Building, asked: bool) {
     let opened = detect::open(path, options.format);
     let (format, content) = match opened {
         Ok(opened) => opened,
+        Err(ImportFault::Unknown { .. }) if !asked && is_of_screen(path) => return,
         Err(ImportFault::Unknown { .. }) if !asked => return building.foreign(path),
         Err(fault) => return building.unusable(path, fault),
     };

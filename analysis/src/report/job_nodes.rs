@@ -1,7 +1,5 @@
 //! Nodes that the batch system gave to the job of a screen, but that took no part: nothing shows whether they are healthy.
 
-use super::run::RunReport;
-use super::screened_run::ScreenedRun;
 use crate::table::host_list::HostList;
 use pmmpi::record::Run;
 use std::collections::{BTreeSet, HashSet};
@@ -15,9 +13,9 @@ pub fn of(run: &Run) -> Option<String> {
     LISTS.iter().find_map(value).map(|(_, list)| list.clone())
 }
 
-/// Those of the nodes that are not among `hosts`, by name.
-pub fn without_part(runs: &[(&RunReport, &ScreenedRun)], hosts: &BTreeSet<&str>) -> Vec<String> {
-    let lists: BTreeSet<&str> = runs.iter().filter_map(|(_, run)| run.job_nodes.as_deref()).collect();
+/// Those of the nodes in `lists` that are not among `hosts`, by name.
+pub fn without_part<'a>(lists: impl Iterator<Item = &'a str>, hosts: &BTreeSet<&str>) -> Vec<String> {
+    let lists: BTreeSet<&str> = lists.collect();
     let hosts: HashSet<&str> = hosts.iter().map(|host| short(host)).collect();
     let mut without: BTreeSet<String> = BTreeSet::new();
     for list in lists.into_iter().filter_map(|list| list.parse::<HostList>().ok()) {

@@ -275,6 +275,7 @@ impl ScreenReport {
             rounds.map(|(_, screened)| screened.round).collect::<BTreeSet<u32>>().len()
         };
         let node_runs: usize = of_screen.iter().map(|(run, _)| run.nodes).sum();
+        let lists = of_screen.iter().filter_map(|(_, screened)| screened.job_nodes.as_deref());
         Some(Self {
             rounds: rounds(false),
             more_rounds: rounds(true),
@@ -282,7 +283,7 @@ impl ScreenReport {
             node_minutes: of_screen.iter().map(|(_, screened)| screened.node_seconds).sum::<f64>() / 60.0,
             kernels: summaries,
             screened,
-            not_screened: job_nodes::without_part(&of_screen, &kernels.hosts),
+            not_screened: job_nodes::without_part(lists, &kernels.hosts),
             slow_links: slow_links(&of_screen),
             suggestions,
             warnings: cores_differ::warnings(kernels.used_threads(), kernels.times.online_threads()),

@@ -90,24 +90,25 @@ impl Supervisor {
             }
             Heard::NoMore => self.finish_without_rank_0(),
             Heard::Lost(ranks) => {
-                self.signal(libc::SIGSTOP);
+                self.pause();
                 self.finish_without(&ranks)
             }
             Heard::Signal(signal) => {
-                self.signal(libc::SIGSTOP);
+                self.pause();
                 self.done.ending.stopped_by = Some(signal);
                 screen_report::finish(&self.plan, &self.done)
             }
         };
         // Only now, because an MPI library that loses a connection ends the whole job.
         self.connections.take().into_iter().for_each(RankConnections::stop);
-        self.signal(libc::SIGKILL);
+        descendants::signal(&descendants::living(self.runner.pid()), libc::SIGKILL);
         end
     }
 
-    /// Signals the runner and the processes that it started.
-    fn signal(&self, signal: libc::c_int) {
-        descendants::signal(&descendants::living(self.runner.pid()), signal);
+    /// Stops the runner, which would print that MPI failed. The launcher of the job may give little time.
+    fn pause(&self) {
+        // SAFETY: the call accesses no memory, and the runner has not been waited for.
+        unsafe { libc::kill(self.runner.pid(), libc::SIGSTOP) };
     }
 
     fn wait(&mut self) -> Heard {

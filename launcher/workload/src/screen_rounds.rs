@@ -23,7 +23,7 @@ use pmmpi::transport::fabric::{Divisible, FabricError, Pairwise};
 use pmmpi::transport::node_meeting::Meeting;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashMap};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
@@ -121,6 +121,8 @@ struct Common {
     watch: Option<WatchAddress>,
     /// The rank that prints a message if rank 0 has ended: on another node, if there is one.
     deputy: u32,
+    /// The file that keeps this message.
+    ended_file: Option<PathBuf>,
     /// The host of rank 0.
     host: String,
 }
@@ -130,7 +132,7 @@ impl Common {
     fn of_rank_0(plan: &ScreenPlan, hosts: &[String]) -> Self {
         let host = hosts.first().cloned().unwrap_or_default();
         let deputy = hosts.iter().position(|other| *other != host).unwrap_or(1) as u32;
-        Self { seed: plan.seed, watch: plan.watch.clone(), deputy, host }
+        Self { seed: plan.seed, watch: plan.watch.clone(), deputy, ended_file: plan.ended_file(), host }
     }
 
     /// Connects this rank to the launcher of rank 0.
@@ -142,7 +144,7 @@ impl Common {
                 self.host,
                 folder.display()
             );
-            LastWords { message, file: plan.ended_file() }
+            LastWords { message, file: self.ended_file.clone() }
         });
         self.watch.map(|address| RankWatch::begin(address, rank, host, words))
     }
