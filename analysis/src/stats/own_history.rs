@@ -220,9 +220,13 @@ pub fn between_sessions(nodes: &[&[SessionTime]], settings: &OwnHistorySettings)
     };
     let spread = of(&residuals, &errors);
     let spread = if steps.is_empty() { spread } else { spread.min(WANDER * of(&steps, &errors_of_steps)) };
-    // The spread of few residuals is uncertain, so a score must not rely on it.
-    let widened = 1.0 + WIDENED / (residuals.len() as f64 + settings.assumed.1);
-    spread * widened * widened
+    widened(spread, residuals.len(), settings)
+}
+
+/// A variance from so many values. That of few values is uncertain, so a score must not rely on it.
+pub fn widened(variance: f64, values: usize, settings: &OwnHistorySettings) -> f64 {
+    let widened = 1.0 + WIDENED / (values as f64 + settings.assumed.1);
+    variance * widened * widened
 }
 
 /// See [`between_sessions`]: a standard deviation that is twice as large.

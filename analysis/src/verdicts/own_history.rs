@@ -72,7 +72,7 @@ pub(super) fn reports(
     }
     let changes = own_history::changes(&slices, between, settings);
     let is_relative = history::is_relative(most);
-    let mut of_few = screen_of_few::compared(judging, settings, histories);
+    let mut of_few = screen_of_few::compared(judging, settings, histories, of_most);
     let no_effects = vec![0.0; effects.len()];
     let report = |(at, change): (usize, Option<OwnChange>)| {
         let history = &histories[at];

@@ -105,6 +105,19 @@ fn one_node_is_judged_by_an_archive_of_larger_screens() {
     }
 }
 
+/// All nodes of the third and the fifth screen were 2 % slower or faster: a single node that is 2 % slower now may be in such
+/// a screen.
+#[test]
+fn what_screens_change_for_all_nodes_is_no_change_of_one_node() {
+    let archive = Archive::of(21, |at| match at.day {
+        2 => 1.02,
+        4 => 0.98,
+        _ => 1.0,
+    });
+    assert_eq!(verdicts(&archive.then("as-others", 1, |_| 1.02)), [("n00".to_owned(), "OK".to_owned())]);
+    assert_eq!(verdicts(&archive.then("slowed", 1, |_| 1.15)), [("n00".to_owned(), "SLOWED".to_owned())]);
+}
+
 /// A node that is as slow as it was is not healthy.
 #[test]
 fn a_slow_node_stays_slow_when_it_is_measured_alone() {

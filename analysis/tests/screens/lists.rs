@@ -10,7 +10,7 @@ fn nodes_with_a_failed_kernel_are_avoided() {
     let files = Screen { kernels: vec!["triad", "dgemm"], rounds: 0..7, ..Screen::of(0, 6) }.write(
         folder.path(),
         |at| match at {
-            At { node: 3, kernel: "dgemm", round: 2 } => Outcome::Fails,
+            At { node: 3, kernel: "dgemm", round: 2, .. } => Outcome::Fails,
             At { node: 5, .. } => Outcome::Times(1.3),
             _ => Outcome::Times(1.0),
         },

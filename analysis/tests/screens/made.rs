@@ -32,6 +32,7 @@ pub struct Screen {
 /// A kernel in a round on a node.
 #[derive(Clone, Copy)]
 pub struct At<'a> {
+    pub day: i64,
     pub node: u32,
     pub kernel: &'a str,
     pub round: u32,
@@ -74,7 +75,7 @@ impl Screen {
                 let results: Vec<Outcome> = self
                     .nodes
                     .clone()
-                    .map(|node| match outcome(At { node, kernel, round }) {
+                    .map(|node| match outcome(At { day: self.day, node, kernel, round }) {
                         Outcome::Times(times) => {
                             Outcome::Times(times * (in_common + NOISE[0] * random.normal()).exp())
                         }
