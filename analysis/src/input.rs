@@ -231,9 +231,7 @@ impl<'a, T: Send, K: Fn(&Run) -> T + Sync> Reader<'a, T, K> {
         let selection = &self.options.selection;
         let of_runs = &self.nodes;
         let names = of_runs.values().flatten().map(|(_, class)| class.name.as_str());
-        let mut repeated = Vec::new();
-        let select = |table: &mut RunTable| {
-            repeated = screen_sessions::split(table, &self.screens);
+        let mut selected = |table: &mut RunTable| {
             if selection.is_all() {
                 return None;
             }
@@ -259,6 +257,13 @@ impl<'a, T: Send, K: Fn(&Run) -> T + Sync> Reader<'a, T, K> {
             let (kept, left_out) = selection.apply(table, &is_selected, chosen.as_ref(), self.archived);
             input.left_out.add(left_out);
             Some(kept)
+        };
+        let mut repeated = Vec::new();
+        // The user selects sessions by the label.
+        let select = |table: &mut RunTable| {
+            let kept = selected(table);
+            repeated = screen_sessions::split(table, &self.screens);
+            kept
         };
         input.results = self.building.finish_selected(select);
         input.warnings.extend(repeated);

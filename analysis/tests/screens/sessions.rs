@@ -56,7 +56,8 @@ fn screens_with_the_same_label_are_sessions_of_their_own() {
     }
     let now = weekly(3).write(&folder.path().join("now"), n03_is_slow);
     let with_archive = [now.clone(), vec![archive.display().to_string()]].concat();
-    for inputs in [&with_archive, &[all, now].concat()] {
+    let run_files = [all, now].concat();
+    for inputs in [&with_archive, &run_files] {
         let found = found(inputs);
         let of = verdicts(&found);
         assert_eq!(of[0], ("n03", Some("SLOWED")), "{of:?}");
@@ -71,6 +72,10 @@ fn screens_with_the_same_label_are_sessions_of_their_own() {
         // Each earlier screen is a session of the history.
         assert_eq!(found["sessions"]["most"], 4);
     }
+    // The user selects run files by their label.
+    let selected =
+        json(&report(&words(&["report", "--format", "json", "--where", "session=weekly"], &run_files)));
+    assert_eq!(selected["sessions"]["most"], 4);
     let text = out(&screen_report(&with_archive, &[]));
     assert!(text.contains("warning: the label session=weekly of 1 screen is also that of earlier"), "{text}");
 }
