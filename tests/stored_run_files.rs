@@ -4,6 +4,7 @@
 //! BLESS=1 in the environment, the current output becomes the expected output.
 
 use pmmpi::record::run_file::{self, Slot, VERSION};
+use pmmpi_events::validation::FOLDER_VARIABLE;
 use rig::tool::{Folder, run, runs_in, tool};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -23,8 +24,10 @@ fn every_schema_version_is_stored_and_read() {
         let files = std::fs::read_dir(&folder).unwrap().flatten().map(|entry| entry.path());
         let files: Vec<_> = files.filter(|file| file.extension().is_some_and(|e| e == "pmr")).collect();
         for (format, name) in [("json", "report.json"), ("text", "report.txt")] {
-            let output =
-                run(Command::new(tool("pmmpi")).args(["report", "--format", format]).args(&files)).success();
+            let mut report = Command::new(tool("pmmpi"));
+            // What `pmmpi validate` found on this machine must not count.
+            report.env(FOLDER_VARIABLE, "/nonexistent").args(["report", "--format", format]).args(&files);
+            let output = run(&mut report).success();
             let golden = folder.join(name);
             if std::env::var_os("BLESS").is_some() {
                 std::fs::write(&golden, output.out()).unwrap();
