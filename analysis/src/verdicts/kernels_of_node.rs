@@ -36,7 +36,7 @@ pub enum ScreenVerdict {
     Unusual,
     /// See [`Verdict::Suspect`] and [`OwnVerdict::Suspect`].
     Suspect,
-    /// The kernel failed or took too long in all rounds.
+    /// The kernel failed or took too long in at least one round.
     Failed,
     /// Slower than the node itself was: [`OwnVerdict::Slowed`].
     Slowed,
