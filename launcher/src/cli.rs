@@ -1,4 +1,4 @@
-//! The command line: as typed (`options`), and after the checks (`settings`, `launches`, `selection`).
+//! The command line: as typed (`options`, `screen_options`), and after the checks (`settings`, `launches`, `selection`).
 //!
 //! These modules check every option's value. What a command does belongs elsewhere.
 

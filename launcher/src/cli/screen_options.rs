@@ -1,0 +1,219 @@
+//! The options of `pmmpi screen` and of its hidden commands, as they are typed.
+
+use super::CountersArg;
+use clap::{Args, ValueEnum};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// The options of `pmmpi screen`.
+#[derive(Args)]
+pub struct ScreenArgs {
+    /// triad,dgemm,latency,spin (default), also fma, net, disk
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub kernels: Vec<String>,
+    /// K rounds of all nodes, M more of suspects (default 3+4)
+    #[arg(long, value_name = "K+M", default_value = "3+4", hide_default_value = true)]
+    pub rounds: String,
+    /// Run K rounds first, without measuring
+    #[arg(long, value_name = "K", default_value_t = 1, hide = true)]
+    pub warmup: u32,
+    /// Warm up for at least TIME, because some faults need heat
+    #[arg(long, value_name = "TIME", hide = true)]
+    pub soak: Option<String>,
+    /// Size of the arrays of triad and latency: 85%, 2G
+    #[arg(long, value_name = "SIZE")]
+    pub memory: Option<String>,
+    /// Stores of triad: ordinary or non-temporal
+    #[arg(
+        long,
+        value_name = "KIND",
+        value_enum,
+        default_value = "ordinary",
+        hide_possible_values = true,
+        hide = true
+    )]
+    pub stores: StoresArg,
+    /// Run the kernel disk, too, with its file in DIR
+    #[arg(long, value_name = "DIR", hide = true)]
+    pub disk: Option<PathBuf>,
+    /// Use the function cblas_dgemm of the library FILE
+    #[arg(long, value_name = "FILE", hide = true)]
+    pub blas: Option<PathBuf>,
+    /// End a kernel after TIME (default: 10m; PROGRAM: never)
+    #[arg(long, value_name = "TIME")]
+    pub timeout: Option<String>,
+    /// Use all cores of the node, or all cores of the rank
+    #[arg(
+        long,
+        value_name = "OF",
+        value_enum,
+        default_value = "node",
+        hide_possible_values = true,
+        hide = true
+    )]
+    pub cores: CoresArg,
+    /// Use the seed N for the random order of kernels
+    #[arg(long, value_name = "N", hide = true)]
+    pub seed: Option<u64>,
+    #[arg(long, value_name = "DIR", help = "Folder for run files (PMMPI_OUT, else pmmpi-results)")]
+    pub out: Option<PathBuf>,
+    /// Store KEY=VALUE with the runs
+    #[arg(long = "label", value_name = "KEY=VALUE", hide = true)]
+    pub labels: Vec<String>,
+    /// Use counters: default or off
+    #[arg(
+        long,
+        value_name = "WHAT",
+        value_enum,
+        default_value = "default",
+        hide_possible_values = true,
+        hide = true
+    )]
+    pub counters: CountersArg,
+    /// Output: text,json,csv,md,html,openmetrics,exclude, ...
+    #[arg(
+        long,
+        value_name = "AS",
+        value_enum,
+        default_value = "text",
+        hide_possible_values = true,
+        hide_default_value = true
+    )]
+    pub format: ScreenFormat,
+    /// Write the result to FILE
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Exit with 3 if a node is: slow, suspect
+    #[arg(
+        long,
+        value_name = "WHAT",
+        value_enum,
+        default_value = "never",
+        hide_possible_values = true,
+        hide_default_value = true
+    )]
+    pub fail_on: ScreenFailOn,
+    /// Call a node slow if it is slower by more than PERCENT
+    #[arg(long, value_name = "PERCENT", hide = true)]
+    pub delta: Option<String>,
+    /// Limit the false discovery rate over all kernels
+    #[arg(long, value_name = "PERCENT", hide = true)]
+    pub fdr: Option<String>,
+    /// Print the commands that would drain slow nodes
+    #[arg(long)]
+    pub suggest: bool,
+    /// Mark slow nodes in Slurm: drain, comment or feature
+    #[arg(long, value_name = "HOW", value_enum, hide_possible_values = true)]
+    pub apply: Option<ApplyArg>,
+    /// Mark at most N nodes (default: 5 %, from 1 to 10)
+    #[arg(long, value_name = "N", requires = "apply", hide = true)]
+    pub max_nodes: Option<u32>,
+    /// Log all changes in FILE; use one FILE per cluster
+    #[arg(long, value_name = "FILE", requires = "apply", hide = true)]
+    pub log: Option<PathBuf>,
+    /// Compare with the screens in DIR, and add this screen
+    #[arg(long, value_name = "DIR")]
+    pub archive: Option<PathBuf>,
+    /// Check whether these repaired nodes are fit to return
+    #[arg(long, value_name = "NODES")]
+    pub gate: Option<String>,
+    /// Print only errors and the result
+    #[arg(short, long)]
+    pub quiet: bool,
+    /// A program of your own, with its arguments
+    #[arg(value_name = "PROGRAM", last = true, hide = true)]
+    pub argv: Vec<OsString>,
+}
+
+impl ScreenArgs {
+    /// True if an option for kernels is set.
+    pub fn names_kernels(&self) -> bool {
+        !self.kernels.is_empty()
+            || self.memory.is_some()
+            || self.disk.is_some()
+            || self.blas.is_some()
+            || self.stores != StoresArg::Ordinary
+    }
+}
+
+/// The options of the hidden command that acts on the findings of a screen.
+#[derive(Args)]
+pub struct ActArgs {
+    /// The findings, as `pmmpi-report screen --findings` writes them
+    pub findings: PathBuf,
+    /// Mark nodes with: drain, comment or feature
+    #[arg(long, value_enum)]
+    pub apply: ApplyArg,
+    /// Mark at most N nodes
+    #[arg(long)]
+    pub max_nodes: Option<u32>,
+    /// Log of all changes
+    #[arg(long)]
+    pub log: Option<PathBuf>,
+}
+
+/// A kernel of `pmmpi screen`.
+#[derive(Args)]
+pub struct KernelArgs {
+    /// Name of the kernel
+    pub kernel: String,
+    /// Size of the arrays of the kernel
+    #[arg(long)]
+    pub memory: Option<String>,
+    /// Ranks of the node, which share a percentage of its memory
+    #[arg(long, default_value_t = 1)]
+    pub ranks_of_node: u32,
+    /// Stores of triad
+    #[arg(long, value_enum, default_value = "ordinary")]
+    pub stores: StoresArg,
+    /// Library with cblas_dgemm
+    #[arg(long)]
+    pub blas: Option<PathBuf>,
+    /// Folder for the file of the kernel disk
+    #[arg(long)]
+    pub disk: Option<PathBuf>,
+}
+
+impl KernelArgs {
+    pub const RANKS_OF_NODE: &str = "--ranks-of-node";
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum CoresArg {
+    /// All cores of the node, if a rank has the node alone
+    Node,
+    /// The cores to which the rank is bound
+    Rank,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ApplyArg {
+    Drain,
+    Comment,
+    Feature,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum StoresArg {
+    Ordinary,
+    NonTemporal,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ScreenFormat {
+    Text,
+    Json,
+    Csv,
+    Md,
+    Html,
+    Openmetrics,
+    Exclude,
+    Nodefile,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ScreenFailOn {
+    Never,
+    Slow,
+    Suspect,
+}
