@@ -87,7 +87,7 @@ fn assert_named(victim: Victim, said: &str, folder: &Path) {
         Victim::Supervisor(host) => format!("{host}: rank 0 has ended, so the screen ends"),
     };
     assert!(said.starts_with(&begin), "{victim:?}: {said}");
-    let during = "has ended during round 3 of script, so the screen ends";
+    let during = "was killed, has failed or does not answer during round 3 of script, so the screen ends";
     assert!(matches!(victim, Victim::Supervisor(_)) || said.contains(during), "{victim:?}: {said}");
     let hint = format!("pmmpi-report screen {}", text(folder.join("runs")));
     assert!(said.contains(&hint), "{victim:?}: {said}");

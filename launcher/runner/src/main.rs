@@ -51,6 +51,14 @@ fn run() -> Result<End, Failure> {
     if let Some(descriptor) = plan.rounds().leads_by {
         descriptors::keep_from_children(descriptor);
     }
+    if let RunnerPlan::Screen(plan) = &plan
+        && let Some(descriptor) = plan.told_on
+    {
+        descriptors::keep_from_children(descriptor);
+        // The launcher may stop this process, and then end.
+        // SAFETY: no memory is involved.
+        unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGCONT) };
+    }
     let before = Descriptors::open_now();
     let universe = mpi::initialize().ok_or_else(|| Failure::own("MPI is initialised already"))?;
     before.keep_the_rest_from_children();

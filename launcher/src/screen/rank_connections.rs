@@ -2,12 +2,14 @@
 
 use libc::{POLLIN, pollfd};
 use pmmpi::record::wire;
-use pmmpi_workload::rank_watch::{Hello, STOP, WELCOME, WatchAddress, keep_alive};
+use pmmpi_workload::rank_watch::{Hello, WELCOME, WatchAddress, keep_alive};
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
 
+/// Connections that wait until this process accepts them; the system may allow fewer (net.core.somaxconn).
+const LONGEST_QUEUE: libc::c_int = 4096;
 /// Most bytes of a rank's first message.
 const HELLO_BYTES: usize = 1024;
 
@@ -15,6 +17,8 @@ pub struct RankConnections {
     listener: TcpListener,
     address: WatchAddress,
     connections: Vec<Connection>,
+    /// True if no descriptor is left for more connections.
+    is_full: bool,
 }
 
 struct Connection {
@@ -23,6 +27,8 @@ struct Connection {
     bytes: Vec<u8>,
     /// The rank; `None` until its first message is complete.
     of: Option<Hello>,
+    /// True if the rank knows that the connection counts.
+    is_confirmed: bool,
 }
 
 /// What a look at a connection shows.
@@ -38,17 +44,17 @@ impl RankConnections {
         let mut token = [0; 16];
         File::open("/dev/urandom")?.read_exact(&mut token)?;
         let addresses = addresses()?;
-        let any: IpAddr = match addresses.first() {
-            Some(IpAddr::V6(_)) => Ipv6Addr::UNSPECIFIED.into(),
-            _ => Ipv4Addr::UNSPECIFIED.into(),
-        };
-        let listener = TcpListener::bind((any, 0))?;
+        // For both families, if there is IPv6.
+        let listener = TcpListener::bind((Ipv6Addr::UNSPECIFIED, 0));
+        let listener = listener.or_else(|_| TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)))?;
         listener.set_nonblocking(true)?;
+        // All ranks connect at the same time.
+        // SAFETY: the call accesses no memory, and a socket that listens may listen again with a longer queue.
+        unsafe { libc::listen(listener.as_raw_fd(), LONGEST_QUEUE) };
         let port = listener.local_addr()?.port();
-        let sockets = addresses.into_iter().filter(|address| address.is_ipv4() == any.is_ipv4());
-        let sockets = sockets.map(|address| SocketAddr::new(address, port)).collect();
+        let sockets = addresses.into_iter().map(|address| SocketAddr::new(address, port)).collect();
         let address = WatchAddress { sockets, token };
-        Ok(Self { listener, address, connections: Vec::new() })
+        Ok(Self { listener, address, connections: Vec::new(), is_full: false })
     }
 
     /// Where the ranks connect.
@@ -59,7 +65,7 @@ impl RankConnections {
     /// What to wait for with poll(2).
     pub fn polls(&self) -> Vec<pollfd> {
         let connections = self.connections.iter().map(|of| of.stream.as_raw_fd());
-        [self.listener.as_raw_fd()]
+        [if self.is_full { -1 } else { self.listener.as_raw_fd() }]
             .into_iter()
             .chain(connections)
             .map(|fd| pollfd { fd, events: POLLIN, revents: 0 })
@@ -74,26 +80,34 @@ impl RankConnections {
             let news = if polled.revents == 0 { News::None } else { connection.read(&self.address.token) };
             match news {
                 News::None => kept.push(connection),
-                News::Ended => lost.extend(connection.of),
+                News::Ended => lost.extend(connection.of.filter(|_| connection.is_confirmed)),
             }
         }
         self.connections = kept;
         if polled[0].revents != 0 {
-            // A failure concerns one connection, or is over soon (a lack of descriptors).
-            while let Ok((stream, _)) = self.listener.accept() {
-                if stream.set_nonblocking(true).is_ok() {
-                    keep_alive(&stream);
-                    self.connections.push(Connection { stream, bytes: Vec::new(), of: None });
+            loop {
+                match self.listener.accept() {
+                    Ok((stream, _)) if stream.set_nonblocking(true).is_ok() => {
+                        keep_alive(&stream);
+                        let (bytes, of, is_confirmed) = (Vec::new(), None, false);
+                        self.connections.push(Connection { stream, bytes, of, is_confirmed });
+                    }
+                    Ok(_) => {}
+                    Err(e) => {
+                        self.is_full = matches!(e.raw_os_error(), Some(libc::EMFILE | libc::ENFILE));
+                        break;
+                    }
                 }
             }
         }
         lost
     }
 
-    /// Ends all ranks, which print nothing then.
-    pub fn stop(mut self) {
-        for connection in &mut self.connections {
-            let _ = connection.stream.write_all(&[STOP]);
+    /// Says this word to all ranks.
+    pub fn say(&mut self, word: u8) {
+        for connection in self.connections.iter_mut().filter(|connection| connection.of.is_some()) {
+            // A rank that does not read has ended.
+            let _ = connection.stream.write_all(&[word]);
         }
     }
 }
@@ -103,7 +117,10 @@ impl Connection {
         let mut part = [0; 256];
         match self.stream.read(&mut part) {
             Ok(0) => return News::Ended,
-            Ok(_) if self.of.is_some() => return News::Ended, // no rank says more
+            Ok(_) if self.of.is_some() => {
+                self.is_confirmed = true;
+                return News::None;
+            }
             Ok(read) => self.bytes.extend_from_slice(&part[..read]),
             Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
                 return News::None;

@@ -10,13 +10,12 @@ use pmmpi::node::NodeKey;
 use pmmpi::record::End;
 use pmmpi::session::shared_memory::SharedMemory;
 use pmmpi_workload::process::Running;
-use pmmpi_workload::rank_watch::Hello;
+use pmmpi_workload::rank_watch::{Hello, OVER, STOP, TOLD};
 use pmmpi_workload::runner_plan::RunnerPlan;
 use pmmpi_workload::screen_plan::{ScreenPlan, Screened};
 use pmmpi_workload::screen_report::{self, INCOMPLETE};
 use pmmpi_workload::supervision::{Ending, Hearer, Told};
 use pmmpi_workload::{Failure, descendants, signals};
-use std::collections::BTreeSet;
 use std::io::{IsTerminal, PipeReader, Write, pipe};
 use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
@@ -25,6 +24,10 @@ use std::time::{Duration, Instant};
 const AFTER_SIGNAL: Duration = Duration::from_millis(600);
 /// Most ranks that a message names.
 const MOST_NAMES: usize = 8;
+/// Time for the ranks to end by themselves after the report: as much as the kernels and programs have after --timeout.
+const GRACE: Duration = Duration::from_secs(10);
+/// A signal directly before the sleep does not end it.
+const LONGEST_SLEEP: Duration = Duration::from_secs(10);
 /// Time for MPI_Finalize.
 const FINALIZE: Duration = Duration::from_secs(30);
 
@@ -34,8 +37,8 @@ enum Heard {
     Ended(Ending),
     /// The runner ended, and said nothing.
     NoMore,
-    /// These ranks ended first.
-    Lost(Vec<Hello>),
+    /// Other ranks ended first.
+    Lost,
     /// The ranks did not end in time after this signal.
     Signal(i32),
 }
@@ -49,6 +52,10 @@ pub struct Supervisor {
     connections: Option<RankConnections>,
     /// The work of the ranks at this time.
     doing: String,
+    /// Other ranks that have ended, in this order.
+    lost: Vec<Hello>,
+    /// True if the runner's own connection has ended.
+    has_lost_rank_0: bool,
     done: Screened,
 }
 
@@ -71,38 +78,55 @@ impl Supervisor {
         let started = runner.start();
         let runner = started.map_err(|e| Failure::own(format_args!("cannot start pmmpi-runner: {e}")))?;
         let (hearer, doing) = (Hearer::new(reader), "MPI_Init".to_owned());
-        Ok(Self { plan, runner, _shared: shared, hearer, connections, doing, done: Screened::default() })
+        let (lost, has_lost_rank_0, done) = (Vec::new(), false, Screened::default());
+        Ok(Self { plan, runner, _shared: shared, hearer, connections, doing, lost, has_lost_rank_0, done })
     }
 
     /// Waits for the end of the rounds, and shows the result.
     pub fn run(mut self) -> Result<End, Failure> {
-        // Each connection needs a descriptor. The runner must not inherit the limit.
+        // Each connection needs a descriptor. Neither the runner nor the report must inherit the limit.
         let room = DescriptorRoom::make();
         let heard = self.wait();
+        // Perhaps rank 0 failed because another rank had ended.
+        let end = if matches!(heard, Heard::NoMore) { self.end_of_runner() } else { End::Lost };
         drop(room);
-        let end = match heard {
+        let result = match heard {
             Heard::Ended(ending) => {
+                self.say(OVER);
+                let limit = if ending.stopped_by.is_some() { AFTER_SIGNAL } else { FINALIZE };
                 self.done.ending = ending;
-                // A failure does not matter any more.
-                let _ = self.runner.wait(Some(FINALIZE));
-                signals::no_more_children();
-                return screen_report::finish(&self.plan, &self.done);
-            }
-            Heard::NoMore => self.finish_without_rank_0(),
-            Heard::Lost(ranks) => {
+                if self.runner.ends_within(limit) {
+                    // Its end does not matter any more.
+                    let _ = self.runner.wait(None);
+                    signals::no_more_children();
+                    return screen_report::finish(&self.plan, &self.done);
+                }
                 self.pause();
-                self.finish_without(&ranks)
+                screen_report::finish(&self.plan, &self.done)
+            }
+            Heard::NoMore => self.finish_without_rank_0(end),
+            Heard::Lost => {
+                self.pause();
+                let lost = std::mem::take(&mut self.lost);
+                self.finish_without(&lost)
             }
             Heard::Signal(signal) => {
-                self.pause();
+                self.say(TOLD);
                 self.done.ending.stopped_by = Some(signal);
-                screen_report::finish(&self.plan, &self.done)
+                let result = screen_report::finish(&self.plan, &self.done);
+                self.runner.ends_within(GRACE); // the user's program may save something
+                result
             }
         };
         // Only now, because an MPI library that loses a connection ends the whole job.
-        self.connections.take().into_iter().for_each(RankConnections::stop);
+        self.say(STOP);
         descendants::signal(&descendants::living(self.runner.pid()), libc::SIGKILL);
-        end
+        result
+    }
+
+    /// Says this word to all ranks.
+    fn say(&mut self, word: u8) {
+        self.connections.iter_mut().for_each(|connections| connections.say(word));
     }
 
     /// Stops the runner, which would print that MPI failed. The launcher of the job may give little time.
@@ -120,12 +144,12 @@ impl Supervisor {
             if let (Some((signal, _)), Some(Duration::ZERO)) = (stop, left) {
                 return Heard::Signal(signal);
             }
-            let mut polled = self.poll(left);
-            // Whoever ends in order ends after this message, which may have come after poll(2) looked for it.
-            if !polled.lost.is_empty() && !polled.has_words {
-                polled.has_words = self.poll(Some(Duration::ZERO)).has_words;
-            }
-            if polled.has_words {
+            let mut has_words = self.poll(left.unwrap_or(LONGEST_SLEEP));
+            descendants::reap_all_but(self.runner.pid());
+            // Whoever ends in order ends after rank 0 has said so.
+            let has_lost = self.has_lost_rank_0 || !self.lost.is_empty();
+            has_words = has_words || has_lost && self.poll(Duration::ZERO);
+            while has_words {
                 let Some(all) = self.hearer.hear() else { return Heard::NoMore };
                 for told in all {
                     match told {
@@ -134,53 +158,74 @@ impl Supervisor {
                         Told::Ended(ending) => return Heard::Ended(ending),
                     }
                 }
+                has_words = has_lost && self.poll(Duration::ZERO);
             }
-            if !polled.lost.is_empty() && stop.is_none() {
-                return Heard::Lost(polled.lost);
+            if !self.lost.is_empty() {
+                return Heard::Lost;
+            }
+            if self.has_lost_rank_0 {
+                return Heard::NoMore;
             }
         }
     }
 
-    /// Waits until something comes, for this time at most.
-    fn poll(&mut self, limit: Option<Duration>) -> Polled {
+    /// Waits until something comes, for this time at most. True if rank 0 has said something, or has ended.
+    fn poll(&mut self, limit: Duration) -> bool {
         let pipe = libc::pollfd { fd: self.hearer.pipe().as_raw_fd(), events: libc::POLLIN, revents: 0 };
         let connections = self.connections.iter().flat_map(RankConnections::polls);
         let mut polls: Vec<_> = [pipe].into_iter().chain(connections).collect();
         // Rounded up, so that the time is over afterwards.
-        let limit_ms = limit.map_or(-1, |limit| limit.as_micros().div_ceil(1000) as libc::c_int);
+        let limit_ms = limit.as_micros().div_ceil(1000) as libc::c_int;
         // SAFETY: so many live structures.
         if unsafe { libc::poll(polls.as_mut_ptr(), polls.len() as libc::nfds_t, limit_ms) } < 1 {
-            return Polled::default();
+            return false;
         }
-        let lost = self.connections.as_mut().map(|connections| connections.settle(&polls[1..]));
-        let mut lost = lost.unwrap_or_default();
-        // The end of the pipe says that rank 0 has ended.
-        lost.retain(|of| of.rank != 0);
-        Polled { has_words: polls[0].revents != 0, lost }
+        if let Some(connections) = &mut self.connections {
+            let lost = connections.settle(&polls[1..]);
+            self.has_lost_rank_0 |= lost.iter().any(|of| of.rank == 0);
+            self.lost.extend(lost.into_iter().filter(|of| of.rank != 0));
+        }
+        polls[0].revents != 0
     }
 
-    /// Reports what is saved after the end of the runner, which has said why it failed unless a signal ended it.
-    fn finish_without_rank_0(&mut self) -> Result<End, Failure> {
-        let end = self.runner.wait(None).map_or(End::Lost, |ended| ended.end);
-        // Perhaps it failed because another rank had ended. After a kill, the job's launcher kills the others, too.
-        let is_killed = end == End::Signaled(libc::SIGKILL);
-        let others = if is_killed { Vec::new() } else { self.poll(Some(Duration::ZERO)).lost };
-        match end {
-            End::Exited(code) if others.is_empty() && self.done.files.is_empty() => Ok(End::Exited(code)),
-            _ if others.is_empty() => {
+    /// How the runner ended. Also looks which other ranks have ended.
+    fn end_of_runner(&mut self) -> End {
+        // After a failure, MPI_Finalize may wait for a rank that has ended.
+        let has_ended = self.runner.ends_within(FINALIZE);
+        let end =
+            if has_ended { self.runner.wait(None).map_or(End::Lost, |ended| ended.end) } else { End::Lost };
+        // After a kill, the job's launcher kills the others, too.
+        if end == End::Signaled(libc::SIGKILL) {
+            self.lost.clear();
+        } else {
+            self.poll(Duration::ZERO);
+        }
+        end
+    }
+
+    /// Reports what is saved after this end of the runner, which has said why it failed unless a signal ended it.
+    fn finish_without_rank_0(&mut self, end: End) -> Result<End, Failure> {
+        let others = std::mem::take(&mut self.lost);
+        match (end, signals::asked_to_end()) {
+            _ if !others.is_empty() => self.finish_without(&others),
+            (End::Exited(code), _) if self.done.files.is_empty() => Ok(End::Exited(code)),
+            (_, Some(signal)) => {
+                self.done.ending.stopped_by = Some(signal);
+                screen_report::finish(&self.plan, &self.done)
+            }
+            _ => {
                 let host = NodeKey::own().hostname.clone();
                 self.finish_without(&[Hello { token: [0; 16], rank: 0, host }])
             }
-            _ => self.finish_without(&others),
         }
     }
 
     /// Names the ranks that have ended, and reports what is saved.
     fn finish_without(&mut self, lost: &[Hello]) -> Result<End, Failure> {
-        let names: BTreeSet<String> =
-            lost.iter().map(|of| format!("{} (rank {})", of.host, of.rank)).collect();
-        let some: Vec<&str> = names.iter().take(MOST_NAMES).map(String::as_str).collect();
-        let more = names.len().saturating_sub(MOST_NAMES);
+        self.say(TOLD);
+        let name = |of: &Hello| format!("{} (rank {})", of.host, of.rank);
+        let some: Vec<String> = lost.iter().take(MOST_NAMES).map(name).collect();
+        let more = lost.len().saturating_sub(MOST_NAMES);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         let during = &self.doing;
         // Some launchers pass no output on after the end of a rank, so the user may not see the report.
@@ -191,7 +236,7 @@ impl Supervisor {
             _ => String::new(),
         };
         let message = format!(
-            "{}{more}: the process of pmmpi has ended during {during}, so the screen ends{hint}",
+            "{}{more}: the process of pmmpi was killed, has failed or does not answer during {during}, so the screen ends{hint}",
             some.join(", ")
         );
         self.done.ending.failure = Some(Failure { code: INCOMPLETE, message });
@@ -200,13 +245,4 @@ impl Supervisor {
         }
         screen_report::finish(&self.plan, &self.done)
     }
-}
-
-/// What came.
-#[derive(Default)]
-struct Polled {
-    /// True if rank 0 has said something, or has ended.
-    has_words: bool,
-    /// Other ranks that have ended.
-    lost: Vec<Hello>,
 }

@@ -225,7 +225,7 @@ impl Running {
     }
 
     /// Sleeps until the child has ended, but leaves it a zombie; false after `limit`.
-    fn ends_within(&self, limit: Duration) -> bool {
+    pub fn ends_within(&self, limit: Duration) -> bool {
         let Some(deadline) = Instant::now().checked_add(limit) else { return true }; // too long to matter
         // SAFETY: nothing has waited for the child, so the number is still its own.
         let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, self.pid, 0) } as libc::c_int;

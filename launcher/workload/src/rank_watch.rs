@@ -14,7 +14,7 @@ use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Where the launcher of rank 0 waits for the ranks.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -38,14 +38,20 @@ pub struct Hello {
 
 /// The launcher's answer to the right token.
 pub const WELCOME: u8 = b'w';
-/// The launcher's word before it ends the screen. It has told the user why.
+/// The launcher's word after the rounds: it may end now.
+pub const OVER: u8 = b'o';
+/// The launcher's word when the screen ends early: it tells the user why, so no rank needs to.
+pub const TOLD: u8 = b't';
+/// The launcher's word that ends a rank.
 pub const STOP: u8 = b's';
 
 /// Limit of each attempt to connect: a firewall may discard packets.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The status of a rank that ends because another has ended.
-const OWN_FAILURE: i32 = 125;
+/// The status of a rank that ends because another has ended: see docs/screening.md.
+const ENDED_EARLY: i32 = 1;
+/// Some launchers kill all ranks when the first one ends. So ranks without last words wait for the one that has some.
+const TIME_TO_SAY_IT: Duration = Duration::from_millis(1500);
 
 /// What a rank says if the launcher of rank 0 has ended.
 #[derive(Debug)]
@@ -57,13 +63,15 @@ pub struct LastWords {
 }
 
 impl LastWords {
-    /// Keeps the message, because some launchers pass on no output after the end of a rank, and prints it.
+    /// Prints the message and keeps it, because some launchers pass on no output after the end of a rank. The first message
+    /// of a screen counts.
     pub fn say(&self) {
-        if let Some(file) = &self.file {
-            // The folder may be gone or full. The message is printed in any case.
-            let _ = std::fs::write(file, format!("{}\n", self.message));
-        }
         say(&self.message);
+        let Some(file) = &self.file else { return };
+        // The folder may be gone or full.
+        if let Ok(mut file) = std::fs::File::create_new(file) {
+            let _ = file.write_all(format!("{}\n", self.message).as_bytes());
+        }
     }
 }
 
@@ -85,10 +93,23 @@ impl RankWatch {
             let Some(mut stream) = address.sockets.iter().find_map(|socket| connect(socket, &hello)) else {
                 return;
             };
-            let mut word = [0];
-            let has_word = stream.read_exact(&mut word).is_ok();
-            if !flag.load(Ordering::Acquire) {
-                end(words.filter(|_| !has_word || word != [STOP]).as_ref());
+            let mut words = words;
+            let mut is_told = false;
+            loop {
+                let mut word = [0];
+                let word = stream.read_exact(&mut word).ok().map(|()| word[0]);
+                match word {
+                    Some(OVER) => return,
+                    _ if flag.load(Ordering::Acquire) => return,
+                    Some(TOLD) => (words, is_told) = (None, true),
+                    Some(STOP) => end(None),
+                    _ => {
+                        if words.is_none() && !is_told {
+                            std::thread::sleep(TIME_TO_SAY_IT);
+                        }
+                        end(words);
+                    }
+                }
             }
         };
         // The thread gets no signal. Without a thread, there is no connection.
@@ -113,18 +134,21 @@ fn connect(socket: &SocketAddr, hello: &Hello) -> Option<TcpStream> {
     stream.set_read_timeout(Some(PATIENCE * 6)).ok()?;
     let mut answer = [0];
     stream.read_exact(&mut answer).ok().filter(|()| answer == [WELCOME])?;
+    // From now on, the end of this connection is the end of this rank.
+    stream.write_all(&[WELCOME]).ok()?;
     stream.set_read_timeout(None).ok()?;
     keep_alive(&stream);
     Some(stream)
 }
 
-/// Notices a node without power, or behind a broken link, within 30 seconds (tcp(7)). A failed call changes nothing else.
+/// Notices a node without power, or behind a broken link, after 90 seconds (tcp(7)): a switch may start again meanwhile. A
+/// failed call changes nothing else.
 pub fn keep_alive(stream: &TcpStream) {
     let options = [
         (libc::SOL_SOCKET, libc::SO_KEEPALIVE, 1),
-        (libc::IPPROTO_TCP, libc::TCP_KEEPIDLE, 15),
-        (libc::IPPROTO_TCP, libc::TCP_KEEPINTVL, 5),
-        (libc::IPPROTO_TCP, libc::TCP_KEEPCNT, 3),
+        (libc::IPPROTO_TCP, libc::TCP_KEEPIDLE, 30),
+        (libc::IPPROTO_TCP, libc::TCP_KEEPINTVL, 10),
+        (libc::IPPROTO_TCP, libc::TCP_KEEPCNT, 6),
     ];
     for (level, name, value) in options {
         let value: libc::c_int = value;
@@ -134,13 +158,18 @@ pub fn keep_alive(stream: &TcpStream) {
     }
 }
 
-fn end(words: Option<&LastWords>) -> ! {
-    if let Some(words) = words {
-        words.say();
-    }
+fn end(words: Option<LastWords>) -> ! {
+    // A file server may have ended, too.
+    let saying = words.map(|words| std::thread::spawn(move || words.say()));
     if let Some(child) = signals::child() {
         descendants::signal(&descendants::living(child), libc::SIGKILL);
     }
+    if let Some(saying) = saying {
+        let deadline = Instant::now() + TIME_TO_SAY_IT;
+        while !saying.is_finished() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
     // SAFETY: ends this process at once: MPI_Finalize would wait for the rank that has ended.
-    unsafe { libc::_exit(OWN_FAILURE) }
+    unsafe { libc::_exit(ENDED_EARLY) }
 }

@@ -63,7 +63,6 @@ pub fn run<F: Divisible + Pairwise>(
     let common: Common = wire::decode(&common)
         .map_err(|e| Failure::own(format_args!("pmmpi cannot decode what rank 0 plans: {e}")))?;
     let plan = &ScreenPlan { seed: common.seed, ..plan.clone() };
-    let watch = common.watch(plan, fabric.rank(), host);
     let speaks = fabric.rank() == 0;
     if plan.works.iter().any(|work| work.kind == WorkKind::Net) {
         // Only rank 0 knows.
@@ -74,6 +73,7 @@ pub fn run<F: Divisible + Pairwise>(
             return if speaks { Err(one_node()) } else { Ok(None) };
         }
     }
+    let watch = common.watch(plan, fabric.rank(), host);
     let mut rounds = ScreenRounds {
         plan,
         programs,
@@ -226,11 +226,11 @@ impl ScreenRounds<'_> {
         let plan = self.plan;
         let settings = &plan.rounds;
         let stops = self.stops();
-        if fabric.rank() != 0 {
-            signals::forget_request(); // a signal to another rank ends only what it runs
-        }
         if collectives::spread(fabric, vec![if stops { STOP } else { GO_ON }])? == [STOP] {
             return Ok(());
+        }
+        if fabric.rank() != 0 {
+            signals::forget_request(); // a signal to another rank ends only what it runs
         }
         let what = &plan.works[work];
         self.console.begin(&what.name, number.is_none());
