@@ -62,7 +62,7 @@ fn of(node: &ScreenedNode) -> (Fitness, String) {
                     Some((kernel, by)) => (
                         Fitness::Undecided,
                         format!(
-                            "the times of {kernel} vary too much: the node may be {:.0} % slower",
+                            "the times of {kernel} vary too much: the node may be up to {:.0} % slower than its class",
                             by * 100.0
                         ),
                     ),

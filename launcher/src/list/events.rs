@@ -223,7 +223,7 @@ impl Listable for Events {
             let _ = writeln!(text, "  {pmu}: {}", fields.join(", "));
         }
         if let Some(why) = &self.no_vendor {
-            let _ = writeln!(text, "No event names of vendors: {why}");
+            let _ = writeln!(text, "Event names from vendors' manuals are missing: {why}");
         }
         printable(&text)
     }
