@@ -28,21 +28,21 @@ pub struct KernelOfNode {
 /// A verdict on a node from all its kernels, or from one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScreenVerdict {
-    /// See [`Verdict::Ok`].
+    /// See [`Verdict::Ok`](crate::stats::verdict_rule::Verdict::Ok).
     Ok,
-    /// See [`Verdict::Fast`].
+    /// See [`Verdict::Fast`](crate::stats::verdict_rule::Verdict::Fast).
     Fast,
-    /// See [`Verdict::Unusual`].
+    /// See [`Verdict::Unusual`](crate::stats::verdict_rule::Verdict::Unusual).
     Unusual,
-    /// See [`Verdict::Suspect`] and [`OwnVerdict::Suspect`].
+    /// See [`Verdict::Suspect`](crate::stats::verdict_rule::Verdict::Suspect) and [`OwnVerdict::Suspect`](crate::stats::own_history::OwnVerdict::Suspect).
     Suspect,
     /// The kernel failed or took too long in at least one round.
     Failed,
-    /// Slower than the node itself was: [`OwnVerdict::Slowed`].
+    /// Slower than the node itself was: [`OwnVerdict::Slowed`](crate::stats::own_history::OwnVerdict::Slowed).
     Slowed,
-    /// See [`Verdict::SlowTail`].
+    /// See [`Verdict::SlowTail`](crate::stats::verdict_rule::Verdict::SlowTail).
     SlowTail,
-    /// See [`Verdict::Slow`].
+    /// See [`Verdict::Slow`](crate::stats::verdict_rule::Verdict::Slow).
     Slow,
     /// A result of the kernel is wrong.
     Wrong,
