@@ -147,13 +147,15 @@ fn kernels(text: &mut String, findings: &Findings) -> std::fmt::Result {
     writeln!(text)
 }
 
-/// Wraps text to the width of a terminal; lines after the first start with `indent`.
+/// Wraps text to the width of a terminal. Lines after the first start with `indent`; the caller writes at most as
+/// many columns before the first.
 fn wrapped(words: &str, indent: &str) -> String {
-    const WIDTH: usize = 76;
+    // One column of the terminal's 80 is left for a colon.
+    let width = 79 - indent.len();
     let mut text = String::new();
     let mut length = 0;
     for word in words.split(' ') {
-        if length > 0 && length + 1 + word.len() > WIDTH {
+        if length > 0 && length + 1 + word.len() > width {
             text += "\n";
             text += indent;
             length = 0;
@@ -192,7 +194,7 @@ fn ceilings(text: &mut String, findings: &Findings) -> std::fmt::Result {
             of.socket
         )?;
         if let Some(why) = &of.reason {
-            writeln!(text, "  not measured: {}", wrapped(&printable(why), "  "))?;
+            writeln!(text, "  {}", wrapped(&format!("not measured: {}", printable(why)), "  "))?;
         }
         if !of.bandwidth.is_empty() {
             writeln!(text, "{:10} {:14} {:>12} {:>18}", "LOOP", "STORES", "GB/s", "GB/s OF MEMORY")?;
@@ -211,7 +213,7 @@ fn ceilings(text: &mut String, findings: &Findings) -> std::fmt::Result {
             writeln!(text, "{}", wrapped(&law, "  "))?;
         }
         for note in &of.notes {
-            writeln!(text, "note: {}", wrapped(&printable(note), "  "))?;
+            writeln!(text, "{}", wrapped(&format!("note: {}", printable(note)), "  "))?;
         }
     }
     Ok(())
@@ -234,5 +236,22 @@ fn tail(text: &mut String, findings: &Findings) -> std::fmt::Result {
             writeln!(text, "not saved: pmmpi tested only some test loops or only some kinds of cores")
         }
         StoredAt::Not(_) => Ok(()), // `run` prints a warning
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::wrapped;
+
+    /// With the indent before the first line and a colon after the last, no line is wider than a terminal.
+    #[test]
+    fn lines_fit_a_terminal() {
+        let words =
+            "on hardware thread 1: median of 7 repeats, minus the cost of reading the counters".repeat(3);
+        for indent in ["", "  ", "           "] {
+            let text = format!("{indent}{}:", wrapped(&words, indent));
+            let widths: Vec<usize> = text.lines().map(str::len).collect();
+            assert!(widths.len() > 2 && widths.iter().all(|width| *width <= 80), "{widths:?}\n{text}");
+        }
     }
 }
