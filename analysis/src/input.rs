@@ -17,7 +17,7 @@ mod screen_sessions;
 
 use crate::stats::node_counts::Counted;
 use crate::table::host_list::HostList;
-use crate::table::node_class::{Class, ClassBy, Key, SESSION_LABEL};
+use crate::table::node_class::{self, Class, ClassBy, Key, SESSION_LABEL};
 use crate::table::run_name::ChosenRuns;
 use crate::table::selection::{LeftOut, Selected, Selection};
 use crate::table::{BOUNDS, MAINTENANCE_LABEL, NoTime, RunTable};
@@ -38,7 +38,7 @@ use std::sync::Arc;
 /// Run files that are decoded at a time, and their size in all unless one alone is larger: a decoded run takes many times
 /// the size of its file.
 const FILES_AT_A_TIME: usize = 64;
-const BYTES_AT_A_TIME: u64 = 16 << 20;
+const BYTES_AT_A_TIME: u64 = 12 << 20;
 
 /// A run that pmmpi measured.
 #[derive(Debug)]
@@ -430,20 +430,22 @@ impl<T> ReadRun<T> {
         let label = |name: &str| run.header.labels.iter().find(|(key, _)| key == name);
         let labels = run.header.labels.iter().filter(|(_, value)| !value.is_empty());
         let elapsed = run.elapsed().filter(|elapsed| elapsed.consistent && elapsed.lower_ns > 0);
+        let classes = node_class::of_nodes(run, class_by);
+        let without_time = node_rows::without_time_in_screen(run);
         Self {
             session: label(SESSION_LABEL).map(|(_, value)| value.clone()),
             maintenance: label(MAINTENANCE_LABEL).map(|(_, value)| value.clone()),
             labels: labels.map(|(key, _)| key.clone()).collect(),
-            nodes: selection.nodes_of(run, class_by),
+            nodes: selection.nodes_of(run, &classes),
             bounds_s: elapsed.map(|elapsed| [elapsed.lower_ns, elapsed.upper_ns].map(|ns| ns as f64 / 1e9)),
             counted: node_counters::of_nodes(run, &trust.of_run(run)),
-            rows: node_rows::of(run, class_by),
+            rows: node_rows::of(run, &classes, &without_time),
             why_none: node_rows::why_none(run),
             screen: run.screened.as_ref().map(|_| {
                 let series = run.header.series.as_ref();
                 series.map_or_else(|| run.header.run_id.clone(), |series| series.id.clone())
             }),
-            without_time: node_rows::without_time_in_screen(run),
+            without_time,
             started_unix_ns: run.header.started_unix_ns,
             run: OwnRun { run_id: run.header.run_id.clone(), kept: keep(run) },
         }

@@ -20,6 +20,7 @@ pub mod regions;
 pub mod run;
 pub mod run_flags;
 pub mod screen;
+mod screen_kernels;
 mod screen_times;
 pub mod screened_run;
 pub mod series;

@@ -1,13 +1,13 @@
-//! The decision of `pmmpi screen`: from the run files of all rounds to the result.
+//! The decision of `pmmpi screen`: from the run files of all rounds to the result. Each rank has the facts, counts and
+//! topology of a real run on this machine.
 
 use crate::process::{Measured, Program};
-use crate::{Folder, must_succeed, pmmpi};
+use crate::{Folder, must_succeed, pmmpi, run_file};
 use pmmpi::bounds::Stamps;
+use pmmpi::counters::counts::CountRow;
 use pmmpi::node::NodeKey;
-use pmmpi::record::{
-    End, KernelMeasure, KernelResult, Mode, NodeRecord, RankRecord, Run, RunHeader, Screened, Series,
-    run_file,
-};
+use pmmpi::record::run_file::{read, write};
+use pmmpi::record::{KernelMeasure, KernelResult, Mode, RankRecord, Run, RunHeader, Screened, Series};
 use pmmpi::{NodeId, RankId};
 use std::error::Error;
 use std::path::Path;
@@ -28,10 +28,13 @@ const TURNS: usize = 3;
 pub fn report(folder: &Folder) -> Result<String, Box<dyn Error>> {
     let tool = pmmpi()?.with_file_name("pmmpi-report");
     let place = |nodes: u32| folder.path().join(format!("screen-{nodes}"));
+    let real = folder.path().join("screen-real");
+    must_succeed(Command::new(pmmpi()?).arg("--out").arg(&real).arg("/bin/true"))?;
+    let real = run_file(&real)?;
     let mut programs = Vec::new();
     for nodes in NODES {
         let mut writer = Command::new(std::env::current_exe()?);
-        must_succeed(writer.arg(CHILD).arg(nodes.to_string()).arg(place(nodes)))?;
+        must_succeed(writer.arg(CHILD).arg(nodes.to_string()).arg(place(nodes)).arg(&real))?;
         let mut command = Command::new(&tool);
         command.arg("screen").arg(place(nodes)).args(["-o"]).arg(folder.path().join("screen.txt"));
         programs.push(Program::new(format!("{nodes} nodes"), Ok(command)));
@@ -51,17 +54,18 @@ pub fn report(folder: &Folder) -> Result<String, Box<dyn Error>> {
 
 /// Executes the arguments after [`CHILD`].
 pub fn child(arguments: &[String]) -> Result<(), Box<dyn Error>> {
-    let [nodes, folder] = arguments else { return Err("not for use by hand".into()) };
-    let nodes = nodes.parse()?;
+    let [nodes, folder, real] = arguments else { return Err("not for use by hand".into()) };
+    let (nodes, real) = (nodes.parse()?, read(Path::new(real))?);
     for round in 0..ROUNDS {
         for (kernel, name) in (0..).zip(KERNELS) {
-            run_file::write(Path::new(folder), &run(nodes, round, kernel, name))?;
+            write(Path::new(folder), &run(nodes, round, kernel, name, &real))?;
         }
     }
     Ok(())
 }
 
-fn run(nodes: u32, round: u32, kernel: u32, name: &str) -> Run {
+/// `real` is a run of one rank.
+fn run(nodes: u32, round: u32, kernel: u32, name: &str, real: &Run) -> Run {
     const BEGIN_NS: i64 = 1_000_000;
     let started_unix_ns = i64::from(round * 100 + kernel) * 1_000_000_000;
     let command = ["pmmpi", "screen-kernel", name].map(str::to_owned);
@@ -82,8 +86,19 @@ fn run(nodes: u32, round: u32, kernel: u32, name: &str) -> Run {
     let last_ns = ends_ns.iter().max().copied().unwrap_or_default();
     let rank = |(node, t2_ns): (u32, &i64)| {
         let stamps = Stamps::new(0, BEGIN_NS, *t2_ns, last_ns + 1).ok()?;
-        let end = RankRecord::unmeasured(End::Exited(0));
-        Some(RankRecord { rank: RankId(node), node: NodeId(node), stamps, ..end })
+        let RankRecord { allowed, ran_on, cpu_user_ns, cpu_system_ns, end, .. } = real.ranks.first()?.clone();
+        let (rank, of_node) = (RankId(node), NodeId(node));
+        let unmeasured = RankRecord::unmeasured(end);
+        Some(RankRecord {
+            rank,
+            node: of_node,
+            stamps,
+            allowed,
+            ran_on,
+            cpu_user_ns,
+            cpu_system_ns,
+            ..unmeasured
+        })
     };
     let result = |node: u32| KernelResult {
         rank: RankId(node),
@@ -93,9 +108,25 @@ fn run(nodes: u32, round: u32, kernel: u32, name: &str) -> Run {
         notes: vec!["arrays of 1 GB, in huge pages".into()],
         ..KernelResult::default()
     };
+    // A node's memory differs from the next one's by some pages, as in a real fleet.
+    let record = |number: u32| {
+        let mut record = real.nodes.first()?.clone();
+        record.key = key(number);
+        let bytes = record.facts.as_mut().and_then(|facts| facts.hardware.memory_bytes.as_mut());
+        if let Some(bytes) = bytes {
+            *bytes -= 4096 * u64::from(number % 97);
+        }
+        Some(record)
+    };
+    let mut counts = real.counts.clone();
+    let row = |(rank, row): (u32, &CountRow)| CountRow { rank: RankId(rank), ..row.clone() };
+    counts.rows =
+        (0..nodes).flat_map(|rank| real.counts.rows.iter().map(move |of| (rank, of))).map(row).collect();
     let unit = KernelMeasure { name: name.into(), unit: "GB/s".into(), larger_is_better: true };
     Run {
-        nodes: (0..nodes).map(|node| NodeRecord::new(key(node))).collect(),
+        nodes: (0..nodes).filter_map(record).collect(),
+        topologies: real.topologies.clone(),
+        counts,
         ranks: (0..nodes).zip(&ends_ns).filter_map(rank).collect(),
         screened: Some(Screened {
             kernel: Some(name.into()),

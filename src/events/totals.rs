@@ -118,6 +118,10 @@ impl Sum<'_> {
 /// The sums of totals of one family, in the order of their first members. A total that is alone in its family has
 /// no sum.
 pub fn sums<'a>(totals: &[Total<'a>]) -> Vec<Sum<'a>> {
+    // Events without a PMU in their names are alone in their families: see `family`.
+    if totals.iter().all(|total| !total.event.name.contains('/')) {
+        return Vec::new();
+    }
     let mut families: Vec<(String, Vec<&Total<'a>>)> = Vec::new();
     let mut known: HashMap<(Scope, String, &str, u64), usize> = HashMap::new();
     for total in totals {

@@ -6,7 +6,7 @@
 use crate::names::pmu_family;
 use pmmpi::counters::event::Event;
 use pmmpi::node::Hardware;
-use pmmpi::record::{Run, temporary};
+use pmmpi::record::{NodeRecord, Run, temporary};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -168,9 +168,19 @@ impl Trust {
 
     /// The verdicts on events on the processors of this run's nodes.
     pub fn of_run(&self, run: &Run) -> RunTrust<'_> {
-        let cpu = |facts: &pmmpi::node::NodeFacts| cpu_name(&facts.hardware);
-        let cpus: BTreeSet<Option<String>> =
-            run.nodes.iter().map(|node| node.facts.as_ref().map(cpu)).collect();
+        if self.cpus.is_empty() {
+            // All events of all processors are unknown.
+            return RunTrust(vec![None]);
+        }
+        // Most nodes of a cluster are like the node before.
+        fn hardware(node: &NodeRecord) -> Option<&Hardware> {
+            node.facts.as_ref().map(|facts| &facts.hardware)
+        }
+        let kinds = run.nodes.chunk_by(|a, b| match (hardware(a), hardware(b)) {
+            (Some(a), Some(b)) => is_same_cpu(a, b),
+            (a, b) => a.is_none() && b.is_none(),
+        });
+        let cpus: BTreeSet<Option<String>> = kinds.map(|nodes| hardware(&nodes[0]).map(cpu_name)).collect();
         RunTrust(cpus.iter().map(|cpu| cpu.as_ref().and_then(|cpu| self.cpus.get(cpu))).collect())
     }
 }
@@ -279,6 +289,12 @@ pub fn cpu_name(hardware: &Hardware) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c } else { '_' };
     let parts = parts.map(|part| part.chars().map(plain).take(LONGEST_NAME / 5).collect::<String>());
     parts.join("-")
+}
+
+/// True if nothing of [`cpu_name`] differs.
+fn is_same_cpu(one: &Hardware, other: &Hardware) -> bool {
+    let numbers = |of: &Hardware| [of.cpu_family, of.cpu_model, of.cpu_stepping];
+    numbers(one) == numbers(other) && one.cpu_vendor == other.cpu_vendor && one.microcode == other.microcode
 }
 
 /// The folder of these files: PMMPI_TRUST, else pmmpi in XDG_STATE_HOME, else pmmpi in ~/.local/state; `None` if

@@ -7,16 +7,30 @@ use super::counted::counted;
 use super::cpu_set::CpuSet;
 use super::kernel_files::{entries, number, text};
 use super::links::{PcieDevice, pcie_devices, ports};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 /// The name of the entry that says which facts changed. It is no fact itself: nodes are not compared by it.
 const CHANGED: &str = "changed";
 
 /// Facts by name: see [`super::FACTS`]. What cannot be read is absent; hardware that a node does not have is "none".
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Inventory(BTreeMap<String, String>);
+/// Nodes of a cluster are alike, so their inventories share memory.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Inventory(Arc<BTreeMap<String, String>>);
+
+impl Serialize for Inventory {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        BTreeMap::serialize(&self.0, serializer)
+    }
+}
+
+impl<'a> Deserialize<'a> for Inventory {
+    fn deserialize<D: Deserializer<'a>>(deserializer: D) -> Result<Self, D::Error> {
+        BTreeMap::deserialize(deserializer).map(|facts| Self(Arc::new(facts)))
+    }
+}
 
 impl Inventory {
     /// Reads the facts below `root` (normally "/").
@@ -59,12 +73,12 @@ impl Inventory {
 
     /// Sets a fact.
     pub fn set(&mut self, name: &str, value: String) {
-        self.0.insert(name.to_owned(), value);
+        Arc::make_mut(&mut self.0).insert(name.to_owned(), value);
     }
 
     /// Adds other facts, for example of the GPUs.
     pub fn join(&mut self, other: Self) {
-        self.0.extend(other.0);
+        Arc::make_mut(&mut self.0).extend(Arc::unwrap_or_clone(other.0));
     }
 
     /// Names and values, by name.

@@ -72,14 +72,20 @@ fn write(source: &PlaceSource, trust: &Trust, file: &File) -> io::Result<Vec<War
     let mut rows = PlaceTable::default();
     let mut written = Ok(());
     let whole = |rows: &PlaceTable| Ok::<PlaceTable, PolarsError>(rows.clone());
-    let warnings = source.read_each(&source.runs(), trust, whole, |of_run| {
-        if written.is_ok() {
-            written = rows.append(of_run).map_err(io_error);
-        }
-        if written.is_ok() && rows.len() >= ROWS_AT_A_TIME {
-            written = batches.write(std::mem::take(&mut rows).frame());
-        }
-    });
+    let warnings = source.read_each(
+        &source.runs(),
+        |_, _| true,
+        trust,
+        whole,
+        |of_run| {
+            if written.is_ok() {
+                written = rows.append(of_run).map_err(io_error);
+            }
+            if written.is_ok() && rows.len() >= ROWS_AT_A_TIME {
+                written = batches.write(std::mem::take(&mut rows).frame());
+            }
+        },
+    );
     written?;
     // Also without a row: a file without columns would count as damaged.
     if !rows.is_empty() || batches.writer.is_none() {

@@ -14,16 +14,15 @@
 //!   counts once per node, not once per rank.
 
 use crate::stats::node_counts::Counted;
+use pmmpi::NodeId;
 use pmmpi::counters::counts::CountRow;
 use pmmpi::counters::probe::Scope;
 use pmmpi::counters::reading::Quality;
 use pmmpi::node::CpuSet;
 use pmmpi::record::{NodeRecord, RankRecord, Run};
-use pmmpi::{NodeId, RankId};
 use pmmpi_events::metrics::{CpuKind, MetricInput, MetricInputs, amount, of_totals};
 use pmmpi_events::totals::{Total, totals_by};
 use pmmpi_events::validation::RunTrust;
-use std::collections::HashMap;
 
 /// The sums over the ranks of each node record of a run. A value exists if all ranks of the node record counted it,
 /// exactly or for a sufficient part of the time, and `trust` does not call the event unusable. Otherwise the reason
@@ -33,10 +32,11 @@ pub fn of_nodes(run: &Run, trust: &RunTrust) -> Vec<Counted> {
     run.ranks.iter().for_each(|rank| ranks[rank.node.index()].push(rank));
     let mut lost = vec![0; run.nodes.len()];
     run.lost.iter().for_each(|rank| lost[rank.node.index()] += 1);
-    let node_of: HashMap<RankId, NodeId> = run.ranks.iter().map(|rank| (rank.rank, rank.node)).collect();
     let node = |row: &CountRow| {
         let scope = run.counts.sets[row.set as usize].scope;
-        node_of.get(&row.rank).filter(|_| row.region.is_none() && scope != Scope::Core).copied()
+        let is_counted = row.region.is_none() && scope != Scope::Core;
+        let rank = run.ranks.binary_search_by_key(&row.rank, |rank| rank.rank).ok().filter(|_| is_counted)?;
+        Some(run.ranks[rank].node)
     };
     let mut totals = totals_by(&run.counts, node);
     let nodes = (0..).map(NodeId).zip(&run.nodes).zip(ranks.iter().zip(lost));

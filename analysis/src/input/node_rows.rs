@@ -1,7 +1,7 @@
 //! How long a run took on each of its nodes: the rows of the table.
 
 use crate::table::NoTime;
-use crate::table::node_class::{self, Class, ClassBy};
+use crate::table::node_class::Class;
 use pmmpi::record::{End, KernelResult, RankRecord, Run};
 use pmmpi::text::count;
 use pmmpi::{NodeId, RankId};
@@ -24,13 +24,18 @@ pub struct NodeRow {
 }
 
 /// The row of each host name. Two clocks of one host name are never subtracted: the longer time counts. Empty if the
-/// workload failed. Leaves out nodes whose clock was stepped, as far as the bounds show that.
-pub fn of(run: &Run, class_by: &ClassBy) -> BTreeMap<String, NodeRow> {
+/// workload failed. Leaves out nodes whose clock was stepped, as far as the bounds show that. `classes` are those of the
+/// node records, `without_time` the hosts of [`without_time_in_screen`].
+pub fn of(
+    run: &Run,
+    classes: &[Arc<Class>],
+    without_time: &BTreeMap<String, (NoTime, String)>,
+) -> BTreeMap<String, NodeRow> {
     let mut rows = BTreeMap::new();
     if is_failed(run) {
         return rows;
     }
-    let (without, work, own) = (without_time_in_screen(run), work(run), own_times(run));
+    let (work, own) = (work(run), own_times(run));
     let suspects = suspects(run);
     // First t1 and last t2 on each clock.
     let mut spans: Vec<Option<[i64; 2]>> = vec![None; run.nodes.len()];
@@ -42,7 +47,6 @@ pub fn of(run: &Run, class_by: &ClassBy) -> BTreeMap<String, NodeRow> {
     for suspect in run.elapsed().into_iter().flat_map(|elapsed| elapsed.suspects) {
         spans[suspect.index()] = None;
     }
-    let classes = node_class::of_nodes(run, class_by);
     for (record, (span, class)) in spans.into_iter().zip(classes).enumerate() {
         let Some([first_t1, last_t2]) = span else { continue };
         let counts = run.nodes[record].health.iter();
@@ -54,11 +58,11 @@ pub fn of(run: &Run, class_by: &ClassBy) -> BTreeMap<String, NodeRow> {
             _ => all_ns,
         };
         let host = run.nodes[record].key.hostname.clone();
-        let is_suspect = suspects.contains(&*host);
-        let row = NodeRow { record, class, work_ns, is_suspect, health };
-        if without.contains_key(&host) {
+        if without_time.contains_key(&host) {
             continue;
         }
+        let is_suspect = suspects.contains(&*host);
+        let row = NodeRow { record, class: class.clone(), work_ns, is_suspect, health };
         match rows.get(&host) {
             Some(NodeRow { work_ns, .. }) if *work_ns > row.work_ns => {}
             _ => _ = rows.insert(host, row),
@@ -110,20 +114,26 @@ fn is_failed(run: &Run) -> bool {
 /// In a round of `pmmpi screen`, the hosts whose kernel failed or computed a wrong result, and why.
 pub fn without_time_in_screen(run: &Run) -> BTreeMap<String, (NoTime, String)> {
     let Some(screened) = &run.screened else { return BTreeMap::new() };
-    let results: BTreeMap<RankId, &KernelResult> = screened.results.iter().map(|of| (of.rank, of)).collect();
+    let result_of = |rank: &RankRecord| {
+        let at = screened.results.binary_search_by_key(&rank.rank, |result| result.rank).ok()?;
+        screened.results.get(at)
+    };
     let mut found: BTreeMap<String, (NoTime, String)> = BTreeMap::new();
     // Of some kernels, only one rank of a node has a result.
     let host = |rank: &RankRecord| run.nodes[rank.node.index()].key.hostname.as_str();
-    let with_result: BTreeSet<&str> =
-        run.ranks.iter().filter(|rank| results.contains_key(&rank.rank)).map(host).collect();
+    let mut with_result: Option<BTreeSet<&str>> = None;
+    let mut has_result = |rank: &RankRecord| {
+        let of_run = || run.ranks.iter().filter(|rank| result_of(rank).is_some()).map(host).collect();
+        with_result.get_or_insert_with(of_run).contains(host(rank))
+    };
     for rank in &run.ranks {
-        let result = results.get(&rank.rank);
+        let result = result_of(rank);
         let wrong = result.and_then(|result| result.wrong.clone()).map(|why| (NoTime::Wrong, why));
         let why = wrong.or_else(|| {
             let failed = result.and_then(|result| result.failed.clone());
             let failed = failed.or_else(|| match rank.end.is_success() {
                 false => Some(failure(run, (rank.rank, rank.node, rank.end))),
-                true if screened.kernel.is_some() && !with_result.contains(host(rank)) => {
+                true if screened.kernel.is_some() && result.is_none() && !has_result(rank) => {
                     Some("the kernel gave no result".to_owned())
                 }
                 true => None,

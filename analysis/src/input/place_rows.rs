@@ -4,7 +4,6 @@
 //! a hardware thread belong to a rank if no other rank may run there.
 
 use crate::table::place_table::{Place, PlaceResult, PlaceRow, PlaceTable, RunOfRows};
-use pmmpi::NodeId;
 use pmmpi::counters::probe::Scope;
 use pmmpi::counters::reading::Quality;
 use pmmpi::node::{CpuSet, HwThread, Topology};
@@ -15,14 +14,18 @@ use pmmpi_events::readings::readings;
 use pmmpi_events::validation::{EventVerdict, RunTrust};
 use std::collections::{BTreeMap, HashMap};
 
-/// All rows of a run. `trust` says which events are not usable.
-pub fn of(run: &Run, trust: &RunTrust) -> PlaceResult<PlaceTable> {
-    let nodes: Vec<NodePlaces> =
-        (0..).map(NodeId).zip(&run.nodes).map(|(at, node)| NodePlaces::of(run, at, node)).collect();
+/// The rows of a run on hosts for which `is_wanted` is true. `trust` says which events are not usable.
+pub fn of(run: &Run, trust: &RunTrust, is_wanted: impl Fn(&str) -> bool) -> PlaceResult<PlaceTable> {
+    let mut ranks: Vec<Vec<&RankRecord>> = vec![Vec::new(); run.nodes.len()];
+    run.ranks.iter().for_each(|rank| ranks[rank.node.index()].push(rank));
+    let wanted = run.nodes.iter().map(|record| is_wanted(&record.key.hostname).then_some(record));
+    let nodes: Vec<Option<NodePlaces>> =
+        wanted.zip(&ranks).map(|(record, ranks)| Some(NodePlaces::of(run, record?, ranks))).collect();
     let mut rows = counts(run, &nodes, trust);
-    rows.extend(run.ranks.iter().flat_map(|rank| times(rank, &nodes[rank.node.index()])));
+    let of_ranks = run.ranks.iter().filter_map(|rank| Some(times(rank, nodes[rank.node.index()].as_ref()?)));
+    rows.extend(of_ranks.flatten());
     rows.extend(regions(run, &nodes));
-    rows.extend(nodes.iter().flat_map(NodePlaces::quantities));
+    rows.extend(nodes.iter().flatten().flat_map(NodePlaces::quantities));
     let of = RunOfRows { run_id: &run.header.run_id, started_unix_ns: run.header.started_unix_ns };
     PlaceTable::of_run(of, &rows)
 }
@@ -38,14 +41,14 @@ struct NodePlaces<'a> {
 }
 
 impl<'a> NodePlaces<'a> {
-    fn of(run: &'a Run, node: NodeId, record: &'a NodeRecord) -> Self {
+    fn of(run: &'a Run, record: &'a NodeRecord, ranks: &[&'a RankRecord]) -> Self {
         let topology: Option<&Topology> = record.topology.map(|topology| &run.topologies[topology as usize]);
         let threads = topology.map(|topology| topology.threads.as_slice()).unwrap_or_default();
         let mut only_ranks: BTreeMap<u32, Option<u32>> = BTreeMap::new();
         let mut of_ranks = HashMap::new();
         // Many ranks may have equal sets.
         let mut known: HashMap<&CpuSet, (Place, Vec<u32>)> = HashMap::new();
-        for rank in run.ranks.iter().filter(|rank| rank.node == node) {
+        for rank in ranks {
             let allowed = &rank.allowed;
             let (place, cpus) = known
                 .entry(allowed)
@@ -131,12 +134,14 @@ fn within(allowed: &CpuSet, threads: &[HwThread]) -> Vec<u32> {
     threads.iter().map(|thread| thread.cpu).filter(|cpu| allowed.contains(*cpu)).collect()
 }
 
-fn counts<'a>(run: &'a Run, nodes: &[NodePlaces<'a>], trust: &RunTrust) -> Vec<PlaceRow<'a>> {
+fn counts<'a>(run: &'a Run, nodes: &[Option<NodePlaces<'a>>], trust: &RunTrust) -> Vec<PlaceRow<'a>> {
     let ended = run.ranks.iter().map(|rank| (rank.rank, rank.node));
     let node_of: HashMap<_, _> = ended.chain(run.lost.iter().map(|rank| (rank.rank, rank.node))).collect();
     let mut rows = Vec::new();
     for row in &run.counts.rows {
-        let Some(node) = node_of.get(&row.rank).map(|node| &nodes[node.index()]) else { continue };
+        let Some(node) = node_of.get(&row.rank).and_then(|node| nodes[node.index()].as_ref()) else {
+            continue;
+        };
         let scope = run.counts.sets[row.set as usize].scope;
         let at = match (scope, row.cpu) {
             (Scope::Task, _) => node.of_rank(row.rank.0),
@@ -185,11 +190,11 @@ fn times<'a>(rank: &RankRecord, node: &NodePlaces<'a>) -> Vec<PlaceRow<'a>> {
 }
 
 /// How long a rank was in its regions, and how often it entered them.
-fn regions<'a>(run: &'a Run, nodes: &[NodePlaces<'a>]) -> Vec<PlaceRow<'a>> {
+fn regions<'a>(run: &'a Run, nodes: &[Option<NodePlaces<'a>>]) -> Vec<PlaceRow<'a>> {
     let node_of: HashMap<_, _> = run.ranks.iter().map(|rank| (rank.rank, rank.node)).collect();
     let entered = run.regions.totals.iter().filter(|totals| totals.entries > 0);
     let rows = entered.filter_map(|totals| {
-        let node = &nodes[node_of.get(&totals.rank)?.index()];
+        let node = nodes[node_of.get(&totals.rank)?.index()].as_ref()?;
         let region = run.regions.names.get(totals.region as usize)?;
         let at = PlaceRow { region: Some(region), ..node.of_rank(totals.rank.0) };
         let elapsed = quantity(at.clone(), "rank", "elapsed_s", "s", totals.inner_ns as f64 * 1e-9);

@@ -75,7 +75,7 @@ impl PlaceSource {
         self.run_files.keys().chain(&self.archived).map(String::as_str).collect()
     }
 
-    /// Calls `reduce` for the rows of these runs, in parts.
+    /// Calls `reduce` for all rows of these runs, in parts.
     pub fn read<T: Send>(
         &self,
         runs: &BTreeSet<&str>,
@@ -83,14 +83,16 @@ impl PlaceSource {
         reduce: impl Fn(&PlaceTable) -> Result<T, PlaceError> + Sync,
     ) -> Places<T> {
         let mut parts = Vec::new();
-        let warnings = self.read_each(runs, trust, reduce, |part| parts.push(part));
+        let warnings = self.read_each(runs, |_, _| true, trust, reduce, |part| parts.push(part));
         Places { parts, warnings }
     }
 
-    /// Like [`Self::read`], but keeps nothing: calls `each` for each part, in the order of the runs' ids.
+    /// Like [`Self::read`], but keeps nothing: calls `each` for each part, in the order of the runs' ids. `is_wanted` tells for
+    /// run and host whether the caller needs the rows; those of archives come in any case.
     pub fn read_each<T: Send>(
         &self,
         runs: &BTreeSet<&str>,
+        is_wanted: impl Fn(&str, &str) -> bool + Sync,
         trust: &Trust,
         reduce: impl Fn(&PlaceTable) -> Result<T, PlaceError> + Sync,
         mut each: impl FnMut(T),
@@ -105,9 +107,10 @@ impl PlaceSource {
         let all_files = files.len();
         let mut together = PlaceTable::default();
         for (number, files) in files.chunks(FILES_AT_A_TIME).enumerate() {
-            let of_file = |(_, file): &(&str, &Path)| {
+            let of_file = |(id, file): &(&str, &Path)| {
                 let run = read_one(file).map_err(|e| e.to_string())?;
-                place_rows::of(&run, &trust.of_run(&run)).map_err(|e| e.to_string())
+                place_rows::of(&run, &trust.of_run(&run), |host| is_wanted(id, host))
+                    .map_err(|e| e.to_string())
             };
             let read: Vec<Result<PlaceTable, String>> = files.par_iter().map(of_file).collect();
             for (rows, (_, file)) in read.into_iter().zip(files) {

@@ -14,7 +14,7 @@ pub fn of(run: &Run) -> Option<String> {
 }
 
 /// Those of the nodes in `lists` that are not among `hosts`, by name.
-pub fn without_part<'a>(lists: impl Iterator<Item = &'a str>, hosts: &BTreeSet<&str>) -> Vec<String> {
+pub fn without_part<'a>(lists: impl Iterator<Item = &'a str>, hosts: &[&str]) -> Vec<String> {
     let lists: BTreeSet<&str> = lists.collect();
     let hosts: HashSet<&str> = hosts.iter().map(|host| short(host)).collect();
     let mut without: BTreeSet<String> = BTreeSet::new();

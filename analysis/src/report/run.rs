@@ -7,7 +7,7 @@ use super::metrics::{self, Flag, MetricReport};
 use super::places::{self, PlaceReport};
 use super::regions::{self, RegionReport};
 use super::run_flags;
-use super::screened_run::{self, ScreenedRun};
+use super::screened_run::ScreenedRun;
 use super::warnings::about;
 use crate::warning_codes::Warning;
 use pmmpi::record::{End, Overhead, Run};
@@ -44,9 +44,6 @@ pub struct RunReport {
     /// Set if the run is a round of `pmmpi screen`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub screened: Option<ScreenedRun>,
-    /// Host names of a round of `pmmpi screen`; else empty.
-    #[serde(skip)]
-    pub hosts: Vec<String>,
     /// How long it took.
     pub elapsed: Option<Elapsed>,
     /// The node that came last.
@@ -175,7 +172,6 @@ impl RunReport {
             nodes: run.host_count(),
             end: run.end().map(|end| end.to_string()),
             screened: ScreenedRun::of(run),
-            hosts: screened_run::hosts(run).into_iter().map(str::to_owned).collect(),
             elapsed: elapsed.map(|e| Elapsed {
                 lower_ns: e.lower_ns,
                 upper_ns: e.upper_ns,

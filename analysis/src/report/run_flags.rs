@@ -2,6 +2,7 @@
 //! little of the time.
 
 use super::metrics::{Flag, MetricReport};
+use crate::table::node_class;
 use crate::table::run_settings::may_differ_between_nodes;
 use pmmpi::node::{CpuSet, HwThread, NodeFacts, Topology};
 use pmmpi::record::{BoundTo, RankRecord, Run};
@@ -225,6 +226,9 @@ fn has_moved(run: &Run, rank: &RankRecord) -> bool {
 
 /// Facts in which nodes of the run differ.
 fn unequal(run: &Run) -> Option<String> {
+    if run.nodes.windows(2).all(|pair| node_class::are_alike(&pair[0], &pair[1])) {
+        return None;
+    }
     let mut values: BTreeMap<&str, BTreeMap<String, Vec<&str>>> = BTreeMap::new();
     for node in &run.nodes {
         let Some(NodeFacts { hardware, .. }) = &node.facts else { continue };

@@ -2,8 +2,8 @@
 
 use super::cores_differ::Threads;
 use crate::table::{RunTable, facts};
+use hashbrown::HashMap;
 use pmmpi::order_statistics::of_ascending;
-use std::collections::{BTreeMap, HashMap};
 
 /// The fact with the number of hardware threads: see [`pmmpi::node::FACTS`].
 const THREADS: &str = "hardware_threads";
@@ -11,15 +11,20 @@ const THREADS: &str = "hardware_threads";
 /// The times of one screen.
 #[derive(Default)]
 pub struct ScreenTimes<'a> {
-    /// Ascending (s).
-    of: BTreeMap<(&'a str, &'a str), Vec<f64>>,
+    /// Of each kernel and host.
+    of: HashMap<(&'a str, &'a str), KernelTimes<'a>>,
     /// The kernel of each host and class; `None` if the class has several.
     kernels: HashMap<(&'a str, &'a str), Option<&'a str>>,
     session: Option<&'a str>,
     /// The hardware threads that are online on each host of a class, where that is known.
-    threads: BTreeMap<(&'a str, &'a str), usize>,
-    /// The class of each kernel on each host.
-    classes: HashMap<(&'a str, &'a str), &'a str>,
+    threads: HashMap<(&'a str, &'a str), usize>,
+}
+
+/// The times of a kernel on a host.
+struct KernelTimes<'a> {
+    class: &'a str,
+    /// Ascending (s).
+    seconds: Vec<f64>,
 }
 
 impl<'a> ScreenTimes<'a> {
@@ -34,7 +39,9 @@ impl<'a> ScreenTimes<'a> {
             let run = table.runs.get(table.run.at(row)).unwrap_or_default();
             let Some(kernel) = kernel_of.get(run).copied() else { continue };
             let (host, class) = (table.node_name(row), table.class_name(row));
-            all.of.entry((kernel, host)).or_default().push(table.elapsed_s[row]);
+            let times = all.of.entry((kernel, host)).or_insert(KernelTimes { class, seconds: Vec::new() });
+            times.class = class;
+            times.seconds.push(table.elapsed_s[row]);
             let known = all.kernels.entry((host, class)).or_insert(Some(kernel));
             *known = known.filter(|known| *known == kernel);
             all.session = table.session_name(row);
@@ -44,9 +51,8 @@ impl<'a> ScreenTimes<'a> {
                 facts.get(THREADS)?.parse().ok()
             });
             all.threads.extend(threads.map(|threads| ((class, host), threads)));
-            all.classes.insert((kernel, host), class);
         }
-        all.of.values_mut().for_each(|seconds| seconds.sort_by(f64::total_cmp));
+        all.of.values_mut().for_each(|times| times.seconds.sort_by(f64::total_cmp));
         all
     }
 
@@ -67,16 +73,16 @@ impl<'a> ScreenTimes<'a> {
 
     /// The class of a kernel on a host.
     pub fn class(&self, kernel: &str, host: &str) -> Option<&'a str> {
-        self.classes.get(&(kernel, host)).copied()
+        self.of.get(&(kernel, host)).map(|times| times.class)
     }
 
     /// Number of runs with a time.
     pub fn runs(&self, kernel: &str, host: &str) -> usize {
-        self.of.get(&(kernel, host)).map_or(0, Vec::len)
+        self.of.get(&(kernel, host)).map_or(0, |times| times.seconds.len())
     }
 
     /// The median time (s).
     pub fn median_s(&self, kernel: &str, host: &str) -> Option<f64> {
-        of_ascending(self.of.get(&(kernel, host))?)
+        of_ascending(&self.of.get(&(kernel, host))?.seconds)
     }
 }

@@ -3,11 +3,12 @@
 use super::job_nodes;
 use crate::input::node_rows;
 use crate::table::NoTime;
+use pmmpi::RankId;
 use pmmpi::network::{self, Reading};
-use pmmpi::record::{KernelMeasure, KernelResult, RankRecord, Run};
-use pmmpi::{NodeId, RankId};
+use pmmpi::order_statistics::middle;
+use pmmpi::record::{KernelMeasure, KernelResult, Run};
 use serde::{Serialize, Serializer};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// A hardware thread that is worse than the median thread of the run by more than this fraction is kept by name.
 const SLOW_THREAD: f64 = 0.02;
@@ -28,21 +29,10 @@ pub struct ScreenedRun {
     /// The quantity that stands for the kernel; `None` for the user's program, and if no rank has a value.
     #[serde(serialize_with = "by_unit")]
     pub unit: Option<KernelMeasure>,
-    /// The value of each host.
+    /// Each host name once, in order.
     #[serde(skip)]
-    pub values: BTreeMap<String, f64>,
-    /// Hosts whose kernel failed ([`NoTime::Failed`]) or computed a wrong result ([`NoTime::Wrong`]).
-    #[serde(skip)]
-    pub without_time: BTreeMap<String, NoTime>,
-    /// Hardware threads that are worse than the median thread of the run: host, number in the kernel, fraction (0.1: 10 %
-    /// worse).
-    #[serde(skip)]
-    pub slow_threads: Vec<(String, u32, f64)>,
-    /// How many hardware threads of each host the kernel used; none if it has no values of hardware threads.
-    #[serde(skip)]
-    pub threads: BTreeMap<String, usize>,
-    /// What each node measured with its partners; nodes are indices into [`super::run::RunReport::hosts`]. Only of the
-    /// kernel net.
+    pub hosts: Vec<ScreenedHost>,
+    /// What each node measured with its partners; nodes are indices into `hosts`. Only of the kernel net.
     #[serde(skip)]
     pub readings: Vec<Reading<u32>>,
     /// The nodes of its job, in Slurm's syntax; `None` if the run has no list of them.
@@ -58,29 +48,62 @@ fn by_unit<S: Serializer>(measure: &Option<KernelMeasure>, serializer: S) -> Res
     measure.as_ref().map(|measure| measure.unit.as_str()).serialize(serializer)
 }
 
+/// A host in a round.
+#[derive(Debug)]
+pub struct ScreenedHost {
+    /// Its name.
+    pub name: String,
+    /// The value of its worst rank; `None` if no rank has one.
+    pub value: Option<f64>,
+    /// Why it has no time: its kernel failed ([`NoTime::Failed`]) or computed a wrong result ([`NoTime::Wrong`]).
+    pub without_time: Option<NoTime>,
+    /// How many of its hardware threads the kernel used; 0 if the kernel has no values of hardware threads.
+    pub threads: usize,
+    /// The hardware threads that are worse than the median thread of the run: number in the kernel, fraction (0.1: 10 %
+    /// worse).
+    pub slow_threads: Vec<(u32, f64)>,
+}
+
 impl ScreenedRun {
     /// `None` if the run is no round of `pmmpi screen`.
     pub fn of(run: &Run) -> Option<Self> {
         let screened = run.screened.as_ref()?;
-        let host_of: BTreeMap<RankId, &str> =
-            run.ranks.iter().map(|rank| (rank.rank, host(run, rank.node))).collect();
         let unit = screened.measures.first().cloned();
         let is_worse = |value: f64, than: f64| match unit.as_ref().is_some_and(|unit| unit.larger_is_better) {
             true => value < than,
             false => value > than,
         };
-        let mut values: BTreeMap<String, f64> = BTreeMap::new();
+        let Hosts { mut hosts, of_node } = Hosts::of(run);
+        let host_of = |rank: RankId| {
+            let at = run.ranks.binary_search_by_key(&rank, |rank| rank.rank).ok()?;
+            Some(of_node[run.ranks[at].node.index()])
+        };
+        let median = median_thread(&screened.results);
         let mut notes: BTreeMap<String, usize> = BTreeMap::new();
         for result in &screened.results {
             for note in &result.notes {
-                *notes.entry(note.clone()).or_default() += 1;
-            }
-            // Several ranks of a host each have some of its cores: the worst one counts.
-            if let (Some(host), Some(value)) = (host_of.get(&result.rank), result.values.first()) {
-                let known = values.entry((*host).to_owned()).or_insert(*value);
-                if is_worse(*value, *known) {
-                    *known = *value;
+                match notes.get_mut(note) {
+                    Some(ranks) => *ranks += 1,
+                    None => _ = notes.insert(note.clone(), 1),
                 }
+            }
+            let Some(host) = host_of(result.rank) else { continue };
+            let host = &mut hosts[host];
+            // Several ranks of a host each have some of its cores: the worst one counts.
+            if let Some(value) = result.values.first() {
+                host.value = host.value.filter(|known| !is_worse(*value, *known)).or(Some(*value));
+            }
+            host.threads += result.threads.len();
+            let slow = result.threads.iter().filter_map(|(number, value)| {
+                let (value, median) = (f64::from(*value), median?);
+                let by = worse_by(value, median);
+                (is_worse(value, median) && by > SLOW_THREAD).then_some((*number, by))
+            });
+            host.slow_threads.extend(slow);
+        }
+        for (name, (why, _)) in node_rows::without_time_in_screen(run) {
+            if let Ok(host) = hosts.binary_search_by(|host| host.name.cmp(&name)) {
+                hosts[host].without_time = Some(why);
             }
         }
         Some(Self {
@@ -88,41 +111,50 @@ impl ScreenedRun {
             is_kernel: screened.kernel.is_some(),
             round: run.header.series.as_ref().map_or(0, |series| series.round),
             is_further: !screened.suspects.is_empty(),
-            values,
-            slow_threads: slow_threads(run, &host_of, is_worse),
-            threads: threads(&screened.results, &host_of),
+            readings: readings(run, &hosts),
+            node_seconds: node_seconds(run, &of_node, hosts.len()),
+            hosts,
             unit,
-            without_time: node_rows::without_time_in_screen(run)
-                .into_iter()
-                .map(|(host, (why, _))| (host, why))
-                .collect(),
-            readings: readings(run),
             job_nodes: job_nodes::of(run),
             notes,
-            node_seconds: node_seconds(run),
         })
     }
 }
 
-/// The host names of a screen, each once, in order; of other runs none.
-pub fn hosts(run: &Run) -> Vec<&str> {
-    let nodes = run.nodes.iter().filter(|_| run.screened.is_some());
-    nodes.map(|node| node.key.hostname.as_str()).collect::<BTreeSet<&str>>().into_iter().collect()
+/// The hosts of a run; several node records may be of one host.
+struct Hosts {
+    /// Each name once, in order.
+    hosts: Vec<ScreenedHost>,
+    /// For each node record an index into `hosts`.
+    of_node: Vec<usize>,
 }
 
-fn readings(run: &Run) -> Vec<Reading<u32>> {
-    let hosts = hosts(run);
-    let index = |host: &str| hosts.binary_search(&host).ok().map(|at| at as u32);
+impl Hosts {
+    fn of(run: &Run) -> Self {
+        let name = |node: usize| run.nodes[node].key.hostname.as_str();
+        let mut order: Vec<usize> = (0..run.nodes.len()).collect();
+        order.sort_by_key(|node| name(*node));
+        let (mut hosts, mut of_node): (Vec<ScreenedHost>, _) = (Vec::new(), vec![0; order.len()]);
+        for node in order {
+            if hosts.last().is_none_or(|last| last.name != name(node)) {
+                let name = name(node).to_owned();
+                let (value, without_time, slow_threads) = (None, None, Vec::new());
+                hosts.push(ScreenedHost { name, value, without_time, threads: 0, slow_threads });
+            }
+            of_node[node] = hosts.len() - 1;
+        }
+        Self { hosts, of_node }
+    }
+}
+
+fn readings(run: &Run, hosts: &[ScreenedHost]) -> Vec<Reading<u32>> {
+    let index = |name: &str| hosts.binary_search_by(|host| host.name.as_str().cmp(name)).ok();
     let numbered = |reading: Reading<&str>| {
-        let (node, partner) = (index(reading.node)?, index(reading.partner)?);
+        let (node, partner) = (index(reading.node)? as u32, index(reading.partner)? as u32);
         let Reading { latency_ns, gigabytes_per_s, .. } = reading;
         Some(Reading { node, partner, latency_ns, gigabytes_per_s })
     };
     network::readings(run).filter_map(numbered).collect()
-}
-
-fn host(run: &Run, node: NodeId) -> &str {
-    run.nodes[node.index()].key.hostname.as_str()
 }
 
 fn program(run: &Run) -> String {
@@ -130,47 +162,35 @@ fn program(run: &Run) -> String {
     path.rsplit('/').next().unwrap_or_default().to_owned()
 }
 
-fn threads(results: &[KernelResult], host_of: &BTreeMap<RankId, &str>) -> BTreeMap<String, usize> {
-    let mut threads: BTreeMap<String, usize> = BTreeMap::new();
-    for result in results.iter().filter(|result| !result.threads.is_empty()) {
-        if let Some(host) = host_of.get(&result.rank) {
-            *threads.entry((*host).to_owned()).or_default() += result.threads.len();
-        }
+/// The median value of all hardware threads; `None` if there is none above zero.
+fn median_thread(results: &[KernelResult]) -> Option<f64> {
+    let mut values: Vec<f32> =
+        results.iter().flat_map(|result| &result.threads).map(|(_, value)| *value).collect();
+    let half = values.len() / 2;
+    if values.is_empty() {
+        return None;
     }
-    threads
+    let is_even = values.len().is_multiple_of(2);
+    let (below, upper, _) = values.select_nth_unstable_by(half, f32::total_cmp);
+    let upper = f64::from(*upper);
+    let lower = below.iter().copied().max_by(f32::total_cmp).filter(|_| is_even).map_or(upper, f64::from);
+    Some(middle(lower, upper)).filter(|median| *median > 0.0)
 }
 
-fn slow_threads(
-    run: &Run,
-    host_of: &BTreeMap<RankId, &str>,
-    is_worse: impl Fn(f64, f64) -> bool,
-) -> Vec<(String, u32, f64)> {
-    let results = run.screened.iter().flat_map(|screened| &screened.results);
-    let threads = results.flat_map(|result| {
-        let host = host_of.get(&result.rank).copied();
-        result.threads.iter().filter_map(move |(number, value)| Some((host?, *number, f64::from(*value))))
-    });
-    let mut sorted: Vec<f64> = threads.clone().map(|(_, _, value)| value).collect();
-    sorted.sort_by(f64::total_cmp);
-    let Some(median) = pmmpi::order_statistics::of_ascending(&sorted).filter(|median| *median > 0.0) else {
-        return Vec::new();
-    };
-    // As a fraction of time: a rate that is half as large takes twice the time.
-    let worse_by = |value: f64| match value > median {
+/// By what fraction of time a value is worse than the median: a rate that is half as large takes twice the time.
+fn worse_by(value: f64, median: f64) -> f64 {
+    match value > median {
         true => value / median - 1.0,
         false => median / value.max(f64::MIN_POSITIVE) - 1.0,
-    };
-    let slow = threads.filter(|(_, _, value)| is_worse(*value, median) && worse_by(*value) > SLOW_THREAD);
-    slow.map(|(host, number, value)| (host.to_owned(), number, worse_by(value))).collect()
+    }
 }
 
-/// From the start of the kernel's process to the end of the last barrier, for each node.
-fn node_seconds(run: &Run) -> f64 {
-    let mut nodes: BTreeMap<&str, i64> = BTreeMap::new();
-    let spent = |rank: &RankRecord| rank.setup_ns.saturating_add(rank.stamps.outer_ns());
+/// From the start of the kernel's process to the end of the last barrier, for each host.
+fn node_seconds(run: &Run, host_of_node: &[usize], hosts: usize) -> f64 {
+    let mut spent_ns = vec![0; hosts];
     for rank in &run.ranks {
-        let node = nodes.entry(host(run, rank.node)).or_default();
-        *node = spent(rank).max(*node);
+        let host: &mut i64 = &mut spent_ns[host_of_node[rank.node.index()]];
+        *host = rank.setup_ns.saturating_add(rank.stamps.outer_ns()).max(*host);
     }
-    nodes.values().map(|ns| *ns as f64 / 1e9).sum()
+    spent_ns.iter().map(|ns| *ns as f64 / 1e9).sum()
 }

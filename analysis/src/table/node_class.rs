@@ -294,7 +294,9 @@ pub fn of_nodes(run: &Run, by: &ClassBy) -> Vec<Arc<Class>> {
     let asked: Vec<&str> = by.keys().filter(|key| matches!(key, Key::Fact(_))).map(Key::name).collect();
     let settings = run_settings::of_run(run);
     let mut known: HashMap<(Parts, FactsText), Arc<Class>> = HashMap::new();
-    let class = |(node, ranks): (&NodeRecord, usize)| {
+    // Most nodes of a cluster are like the node before.
+    let mut last: Option<(&NodeRecord, usize, Arc<Class>)> = None;
+    let mut class = |node: &NodeRecord, ranks: usize| {
         let mut facts = node.facts.as_ref().map(NodeFacts::named).unwrap_or_default();
         facts.extend(settings.iter().map(|(name, value)| (name.as_str(), value.clone())));
         let parts = Parts::of_node(node, ranks, run, &work);
@@ -310,7 +312,25 @@ pub fn of_nodes(run: &Run, by: &ClassBy) -> Vec<Arc<Class>> {
         known.insert(identity, class.clone());
         class
     };
-    run.nodes.iter().zip(ranks).map(class).collect()
+    let of_node = |(node, ranks)| {
+        let alike = last.as_ref().filter(|(other, with, _)| *with == ranks && are_alike(node, other));
+        let class = alike.map_or_else(|| class(node, ranks), |(.., class)| class.clone());
+        last = Some((node, ranks, class.clone()));
+        class
+    };
+    run.nodes.iter().zip(ranks).map(of_node).collect()
+}
+
+/// True if nothing that makes up a class differs between two nodes, and no fact.
+pub fn are_alike(one: &NodeRecord, other: &NodeRecord) -> bool {
+    match (&one.facts, &other.facts) {
+        (Some(one), Some(other)) => {
+            let is_same = one.settings == other.settings && one.inventory == other.inventory;
+            is_same && parts::are_alike(&one.hardware, &other.hardware)
+        }
+        (None, None) => true,
+        _ => false,
+    }
 }
 
 /// The command as a shell would show it, with quotes where needed.

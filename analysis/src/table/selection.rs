@@ -2,7 +2,7 @@
 
 use crate::table::host_list::{HostList, compressed};
 use crate::table::instant;
-use crate::table::node_class::{self, Class, ClassBy, Key, Parts, SESSION_LABEL};
+use crate::table::node_class::{Class, Key, Parts, SESSION_LABEL};
 use crate::table::run_name::{ChosenRuns, RunName};
 use crate::table::{RunTable, UNDATED, UNDECLARED, WithoutTime};
 use pmmpi::record::Run;
@@ -184,8 +184,8 @@ impl Selection {
     }
 
     /// The selected nodes of a run of pmmpi, with their classes, as far as start, labels and names tell. `None` if the run
-    /// is not selected; a run without nodes has none.
-    pub(crate) fn nodes_of(&self, run: &Run, by: &ClassBy) -> Option<Vec<(String, Arc<Class>)>> {
+    /// is not selected; a run without nodes has none. `classes` are those of its node records.
+    pub(crate) fn nodes_of(&self, run: &Run, classes: &[Arc<Class>]) -> Option<Vec<(String, Arc<Class>)>> {
         let header = &run.header;
         let label =
             |name: &str| header.labels.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
@@ -203,9 +203,10 @@ impl Selection {
             let facts = self.labels.iter().filter(|label| !matches!(label.key, Key::Named(_)));
             facts.into_iter().all(|label| label.is_in(&class.parts))
         };
-        let nodes = run.nodes.iter().zip(node_class::of_nodes(run, by));
+        let nodes = run.nodes.iter().zip(classes);
         let selected = nodes.filter(|(node, class)| self.has_node(&node.key.hostname) && has_facts(class));
-        let selected: Vec<_> = selected.map(|(node, class)| (node.key.hostname.clone(), class)).collect();
+        let selected: Vec<_> =
+            selected.map(|(node, class)| (node.key.hostname.clone(), class.clone())).collect();
         (run.nodes.is_empty() || !selected.is_empty()).then_some(selected)
     }
 

@@ -13,7 +13,7 @@ use crate::table::place_table::{Level, Place, PlaceResult, PlaceTable};
 use crate::table::place_values::{OfPlace, PlaceKey, Wanted, of_table};
 use pmmpi::counters::probe::Scope;
 use pmmpi_events::validation::Trust;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// A value that shows where something is slow.
 struct Measure {
@@ -122,6 +122,9 @@ impl AtPlace {
 /// The places of runs, by run and node.
 type Values = HashMap<(String, String), Vec<AtPlace>>;
 
+/// A slow node is compared with at most so many other nodes, or with three times as many as there are slow ones.
+const OTHERS: usize = 200;
+
 /// Runs on nodes that are compared with one another.
 #[derive(Default)]
 struct Group<'a> {
@@ -175,7 +178,8 @@ pub fn of_nodes(nodes: &mut [NodeReport], source: &PlaceSource, trust: &Trust, s
         group.columns.push((node.median_run_id.to_string(), &node.node));
     }
     let cause = |number: usize| nodes[number].why.cause.as_deref();
-    for (number, places) in find(groups.into_values(), cause, source, trust, settings) {
+    let groups = groups.into_values().map(Group::sampled);
+    for (number, places) in find(groups, cause, source, trust, settings) {
         nodes[number].places = Some(Box::new(places));
     }
 }
@@ -193,24 +197,30 @@ fn find<'a, 'n>(
     settings: &SlowRunSettings,
 ) -> Vec<(usize, SlowPlaces)> {
     let groups: Vec<Group> = groups.filter(|group| !group.slow.is_empty()).collect();
-    let wanted: BTreeSet<&str> =
-        groups.iter().flat_map(|group| group.columns.iter().map(|(run, _)| run.as_str())).collect();
+    let wanted: HashSet<(&str, &str)> =
+        groups.iter().flat_map(|group| &group.columns).map(|(run, node)| (run.as_str(), *node)).collect();
     if wanted.is_empty() {
         return Vec::new();
     }
+    let runs: BTreeSet<&str> = wanted.iter().map(|(run, _)| *run).collect();
+    let is_wanted = |run: &str, node: &str| wanted.contains(&(run, node));
     let mut values = Values::new();
     // Without rows by place, or with files that are gone by now, the report only lacks the places.
-    source.read_each(&wanted, trust, by_level, |part| {
-        for (run, node, at_place) in part {
+    source.read_each(&runs, is_wanted, trust, by_level, |part| {
+        for (run, node, at_place) in part.into_iter().filter(|(run, node, _)| is_wanted(run, node)) {
             values.entry((run, node)).or_default().push(at_place);
         }
     });
     let mut found = Vec::new();
     for group in &groups {
+        let mut compared: HashMap<&str, Vec<Compared>> = HashMap::new();
         for (column, number) in &group.slow {
             let measures = cause(*number).map(measures).unwrap_or_default();
-            let places =
-                measures.iter().find_map(|measure| group.compare(measure, *column, &values, settings));
+            let places = measures.iter().find_map(|measure| {
+                let of_measure = || group.compare(measure, &values, settings);
+                let levels = compared.entry(measure).or_insert_with(of_measure);
+                levels.iter().find_map(|level| level.of(*column))
+            });
             found.extend(places.map(|places| (*number, places)));
         }
     }
@@ -236,18 +246,35 @@ fn by_level(rows: &PlaceTable) -> PlaceResult<Vec<(String, String, AtPlace)>> {
 }
 
 impl Group<'_> {
-    /// The places where the run of this column differs; `None` if there are none, or fewer than two places.
-    fn compare(
-        &self,
-        measure: &str,
-        slow: usize,
-        values: &Values,
-        settings: &SlowRunSettings,
-    ) -> Option<SlowPlaces> {
-        let number = MEASURES.iter().position(|known| known.name == measure)?;
+    /// With all slow ones and, of the others, some at equal distances.
+    fn sampled(self) -> Self {
+        let most = OTHERS.max(3 * self.slow.len());
+        let others = self.columns.len() - self.slow.len();
+        let Self { columns, slow } = self;
+        let mut slow = slow.into_iter().peekable();
+        let (mut sampled, mut passed) = (Self::default(), 0);
+        for (at, column) in columns.into_iter().enumerate() {
+            if let Some((_, number)) = slow.next_if(|(slow, _)| *slow == at) {
+                sampled.slow.push((sampled.columns.len(), number));
+                sampled.columns.push(column);
+                continue;
+            }
+            // The share of the others that is in the sample so far.
+            let is_next = |passed: usize| passed * most.min(others) / others;
+            passed += 1;
+            if is_next(passed) > is_next(passed - 1) {
+                sampled.columns.push(column);
+            }
+        }
+        sampled
+    }
+
+    /// The values of this measure at each place, for each level with at least two places.
+    fn compare(&self, measure: &str, values: &Values, settings: &SlowRunSettings) -> Vec<Compared> {
+        let Some(number) = MEASURES.iter().position(|known| known.name == measure) else { return Vec::new() };
         let measure = &MEASURES[number];
         let levels = if measure.is_of_sockets { &[Level::Socket][..] } else { &[Level::Core, Level::Rank] };
-        levels.iter().find_map(|level| {
+        let compared = levels.iter().filter_map(|level| {
             let mut by_place: BTreeMap<Identity, Vec<f64>> = BTreeMap::new();
             let mut sockets: BTreeMap<Identity, Option<u32>> = BTreeMap::new();
             for (column, (run, node)) in self.columns.iter().enumerate() {
@@ -262,32 +289,49 @@ impl Group<'_> {
             if by_place.len() < 2 {
                 return None;
             }
-            let places: Vec<Identity> = by_place.keys().copied().collect();
-            let all: Vec<Vec<f64>> = by_place.into_values().collect();
-            let at = |place: usize, more: f64| {
-                let [_, core, rank] = places[place];
-                let ratio = if measure.is_lower { 1.0 / more } else { more };
-                PlaceOfRun { socket: sockets[&places[place]], core, rank, ratio }
-            };
-            let of_slow = |of: &SlowPlace| at(of.place, 1.0 + of.more);
-            let found: Vec<PlaceOfRun> =
-                slow_places(&all, settings).iter().filter(|of| of.run == slow).map(of_slow).collect();
-            let sockets = sockets.values().collect::<BTreeSet<&Option<u32>>>().len();
-            let (by, compared) = (level.name(), all.len());
-            let own = |(place, values): (usize, &Vec<f64>)| {
-                let known: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
-                let usual = within_nodes::median_of(&mut { known })?;
-                values[slow].is_finite().then(|| at(place, (values[slow] - usual).exp()))
-            };
-            let pictured = || all.iter().enumerate().filter_map(own).collect();
-            (!found.is_empty()).then(|| SlowPlaces {
-                measure: measure.name,
-                by,
-                compared,
-                sockets,
-                places: found,
-                all: pictured(),
-            })
+            let places = by_place.keys().copied().collect();
+            let values: Vec<Vec<f64>> = by_place.into_values().collect();
+            let found = slow_places(&values, settings);
+            Some(Compared { measure, level: *level, places, sockets, values, found })
+        });
+        compared.collect()
+    }
+}
+
+/// The values of one measure at the places of a level.
+struct Compared {
+    measure: &'static Measure,
+    level: Level,
+    places: Vec<Identity>,
+    sockets: BTreeMap<Identity, Option<u32>>,
+    /// By place and column; NaN if there is none.
+    values: Vec<Vec<f64>>,
+    /// Where and in which column the value differs.
+    found: Vec<SlowPlace>,
+}
+
+impl Compared {
+    /// The places where the run of this column differs; `None` if there are none.
+    fn of(&self, slow: usize) -> Option<SlowPlaces> {
+        let at = |place: usize, more: f64| {
+            let [_, core, rank] = self.places[place];
+            let ratio = if self.measure.is_lower { 1.0 / more } else { more };
+            PlaceOfRun { socket: self.sockets[&self.places[place]], core, rank, ratio }
+        };
+        let of_slow = self.found.iter().filter(|of| of.run == slow);
+        let places: Vec<PlaceOfRun> = of_slow.map(|of| at(of.place, 1.0 + of.more)).collect();
+        let own = |(place, values): (usize, &Vec<f64>)| {
+            let known: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
+            let usual = within_nodes::median_of(&mut { known })?;
+            values[slow].is_finite().then(|| at(place, (values[slow] - usual).exp()))
+        };
+        (!places.is_empty()).then(|| SlowPlaces {
+            measure: self.measure.name,
+            by: self.level.name(),
+            compared: self.values.len(),
+            sockets: self.sockets.values().collect::<BTreeSet<&Option<u32>>>().len(),
+            places,
+            all: self.values.iter().enumerate().filter_map(own).collect(),
         })
     }
 }

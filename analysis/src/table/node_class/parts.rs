@@ -187,5 +187,23 @@ fn processor(facts: &Hardware) -> String {
 
 /// Whole GiB: the part that the kernel reserves differs by some MiB from boot to boot.
 fn gibibytes(bytes: u64) -> String {
-    format!("{} GiB", (bytes + (1 << 29)) >> 30)
+    format!("{} GiB", rounded(bytes))
+}
+
+/// Bytes in GiB.
+fn rounded(bytes: u64) -> u64 {
+    bytes.saturating_add(1 << 29) >> 30
+}
+
+/// True if the parts of a class that describe hardware are the same.
+pub(super) fn are_alike(one: &Hardware, other: &Hardware) -> bool {
+    let of = |hardware: &Hardware| {
+        let numbers = [hardware.cpu_family, hardware.cpu_model, hardware.cpu_stepping];
+        (numbers, hardware.memory_bytes.map(rounded))
+    };
+    let is_same_text = |text: fn(&Hardware) -> &Option<String>| text(one) == text(other);
+    of(one) == of(other)
+        && is_same_text(|hardware| &hardware.cpu_model_name)
+        && is_same_text(|hardware| &hardware.microcode)
+        && is_same_text(|hardware| &hardware.kernel)
 }
