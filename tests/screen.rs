@@ -4,10 +4,12 @@ use pmmpi::record::{End, Run};
 use rig::checked_report::checked_report;
 use rig::cluster::{Cluster, machine};
 use rig::cpu_group::CpuGroup;
+use rig::flipped_bits::flip_until;
 use rig::tool::{Folder, Output, pmmpi};
 use rig::{Mpi, programs};
 use serde_json::Value;
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 const HOSTS: [(&str, i64); 5] = [
     ("n0", 0),
@@ -146,6 +148,33 @@ fn a_node_that_hangs_is_named_and_the_others_go_on() {
     let times: Vec<u64> =
         (report["nodes"].as_array().unwrap().iter()).map(|node| node["runs"].as_u64().unwrap()).collect();
     assert_eq!(times, [2, 2, 2, 2]);
+}
+
+/// Bits of a kernel's arrays flip on one host, as in faulty memory.
+#[test]
+fn flipped_bits_make_a_wrong_result_and_no_time() {
+    let Some(hosts) = Hosts::new() else { return };
+    let out = Folder::new("screen-flips");
+    let variable = format!("FLIPPED={}", out.path().display());
+    let args = ["--kernels", "triad", "--memory", "256M", "--rounds", "3", "--warmup", "0", "--suggest"];
+    let is_over = AtomicBool::new(false);
+    let output = std::thread::scope(|scope| {
+        scope.spawn(|| flip_until(&is_over, &variable, "screen-kernel"));
+        let output = hosts.screen(Mpi::OpenMpi, &format!("env {variable}"), &args, &out);
+        is_over.store(true, Ordering::Relaxed);
+        output
+    });
+    let report = checked_report(out.path());
+    for host in ["n0", "n1", "n3", "n4"] {
+        assert_ne!(verdict(&report, host)["verdict"], "WRONG", "{report:#}");
+    }
+    let n2 = verdict(&report, "n2");
+    assert_eq!((&n2["verdict"], &n2["kernel"]), (&"WRONG".into(), &"triad".into()), "{n2:#}");
+    // Between two rounds, no kernel has arrays: a flip may come too late for one of them.
+    let rounds = ["runs", "failed_runs"].map(|of| n2["kernels"]["triad"][of].as_u64().unwrap());
+    assert!(rounds[1] >= 1 && rounds.iter().sum::<u64>() == 3, "{n2:#}");
+    assert!(output.err().contains("n2: triad: wrong result on hardware thread "), "{}", output.err());
+    assert!(output.out().contains("'Reason=pmmpi: wrong-result: triad "), "{}", output.out());
 }
 
 /// A kernel that cannot run says why, and the other kernels run.

@@ -5,6 +5,7 @@ pub mod checked_report;
 pub mod cluster;
 pub mod counting;
 pub mod cpu_group;
+pub mod flipped_bits;
 pub mod known_counts;
 pub mod linear_program;
 pub mod perf_rights;

@@ -128,7 +128,9 @@ pub fn without_time_in_screen(run: &Run) -> BTreeMap<String, (NoTime, String)> {
     };
     for rank in &run.ranks {
         let result = result_of(rank);
-        let wrong = result.and_then(|result| result.wrong.clone()).map(|why| (NoTime::Wrong, why));
+        let kernel = screened.kernel.as_deref().unwrap_or("the program");
+        let wrong = result.and_then(|result| result.wrong.as_ref());
+        let wrong = wrong.map(|why| (NoTime::Wrong, format!("{kernel}: {why}")));
         let why = wrong.or_else(|| {
             let failed = result.and_then(|result| result.failed.clone());
             let failed = failed.or_else(|| match rank.end.is_success() {

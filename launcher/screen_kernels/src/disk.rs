@@ -260,7 +260,7 @@ impl Buffers {
         let (of, value, other) =
             ("the file's 64-bit words", format!("0x{value:016x}"), format!("0x{other:016x}"));
         let (of, expected, found) = (of.to_owned(), value, other);
-        Err(Wrong { kernel: "disk", hardware_thread, of, element, expected, found, wrong_count })
+        Err(Wrong { hardware_thread, of, element, expected, found, wrong_count })
     }
 }
 

@@ -26,8 +26,6 @@ pub enum Error {
 /// A wrong result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wrong {
-    /// The kernel's name.
-    pub kernel: &'static str,
     /// The hardware thread that computed or checked the result.
     pub hardware_thread: u32,
     /// What holds the wrong value: an array, a matrix, a register, a file.
@@ -71,10 +69,10 @@ impl std::error::Error for Error {
 
 impl fmt::Display for Wrong {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Wrong { kernel, hardware_thread, of, element, expected, found, wrong_count } = self;
+        let Wrong { hardware_thread, of, element, expected, found, wrong_count } = self;
         write!(
             f,
-            "{kernel}: wrong result on hardware thread {hardware_thread}: element {element} of {of} is {found}, \
+            "wrong result on hardware thread {hardware_thread}: element {element} of {of} is {found}, \
              expected {expected}"
         )?;
         if *wrong_count > 1 {

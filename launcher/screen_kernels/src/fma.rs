@@ -160,7 +160,7 @@ impl Chains {
         let (of, element) =
             (format!("chain {} ({})", at / self.lanes, self.instructions), (at % self.lanes) as u64);
         let (expected, found) = (double(f64::from_bits(expected[at % self.lanes])), double(*end));
-        Some(Wrong { kernel: "fma", hardware_thread: 0, of, element, expected, found, wrong_count })
+        Some(Wrong { hardware_thread: 0, of, element, expected, found, wrong_count })
     }
 }
 

@@ -194,8 +194,8 @@ impl Ring {
 
     fn wrong(&self, of: &str, element: usize, expected: u64, found: u64, hardware_thread: u32) -> Wrong {
         let (expected, found) = (format!("0x{expected:x}"), format!("0x{found:x}"));
-        let (kernel, of, element) = ("latency", of.to_owned(), element as u64);
-        Wrong { kernel, hardware_thread, of, element, expected, found, wrong_count: 1 }
+        let (of, element) = (of.to_owned(), element as u64);
+        Wrong { hardware_thread, of, element, expected, found, wrong_count: 1 }
     }
 }
 

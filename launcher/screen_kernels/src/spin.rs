@@ -161,7 +161,7 @@ impl Quanta {
         }
         let (expected, found) = (format!("0x{expected:x}"), format!("0x{found:x}"));
         let (of, element) = ("the numbers after each quantum".to_owned(), quanta - 1);
-        Err(Wrong { kernel: "spin", hardware_thread, of, element, expected, found, wrong_count: 1 })
+        Err(Wrong { hardware_thread, of, element, expected, found, wrong_count: 1 })
     }
 }
 

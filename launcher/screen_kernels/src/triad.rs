@@ -234,9 +234,9 @@ impl Kernel for Triad {
 
     fn check(&mut self, team: &Team) -> Result<(), Error> {
         let arrays = self.arrays.as_ref().ok_or_else(not_prepared)?;
-        let (kernel, expected) = (self.name(), Expected::after(self.repetitions));
+        let expected = Expected::after(self.repetitions);
         team.with(arrays, move |member, arrays| {
-            arrays.check(&expected, kernel, member.hardware_thread).map_err(Error::from)
+            arrays.check(&expected, member.hardware_thread).map_err(Error::from)
         })?;
         Ok(())
     }
@@ -302,12 +302,7 @@ impl Arrays {
         unsafe { code(elements, to, from, and, SCALAR) }
     }
 
-    fn check(
-        &mut self,
-        expected: &Expected,
-        kernel: &'static str,
-        hardware_thread: u32,
-    ) -> Result<(), Wrong> {
+    fn check(&mut self, expected: &Expected, hardware_thread: u32) -> Result<(), Wrong> {
         let (mut first, mut wrong_count) = (None, 0);
         for ((name, array), values) in ["a", "b", "c"].into_iter().zip(self.all()).zip(&expected.0) {
             for (part, start) in array.chunks(PERIOD).zip((0..).step_by(PERIOD)) {
@@ -323,7 +318,7 @@ impl Arrays {
         let Some((name, element, expected, found)) = first else { return Ok(()) };
         let (expected, found, of) =
             (double(expected), double(found), format!("the thread's part of array {name}"));
-        Err(Wrong { kernel, hardware_thread, of, element, expected, found, wrong_count })
+        Err(Wrong { hardware_thread, of, element, expected, found, wrong_count })
     }
 }
 

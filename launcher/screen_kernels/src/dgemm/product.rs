@@ -23,7 +23,7 @@ impl WrongElement {
     pub(super) fn into_wrong(self, of: String, hardware_thread: u32) -> Wrong {
         let (expected, found) = (double(self.expected), double(self.found));
         let (element, wrong_count) = (self.element as u64, self.wrong_count);
-        Wrong { kernel: "dgemm", hardware_thread, of, element, expected, found, wrong_count }
+        Wrong { hardware_thread, of, element, expected, found, wrong_count }
     }
 }
 

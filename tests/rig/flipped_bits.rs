@@ -1,0 +1,59 @@
+//! Flips bits in the memory of running processes, as a faulty memory module does.
+
+use crate::tool::processes_with_variable;
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Mappings of this size hold the arrays of a kernel (bytes).
+const LARGE: u64 = 4 << 20;
+/// A mapping may hold the arrays of several threads.
+const PLACES: u64 = 64;
+
+/// Until `is_over`, flips bits of all processes that have this variable in their environment ("NAME=value") and this word in
+/// their command line: every 2 ms one bit in each of [`PLACES`] places of each large mapping, each time in another number.
+pub fn flip_until(is_over: &AtomicBool, variable: &str, word: &str) {
+    for turn in 0.. {
+        if is_over.load(Ordering::Relaxed) {
+            return;
+        }
+        for process in processes_with_variable(variable) {
+            let has = |file: &str, wanted: &str| {
+                let bytes = fs::read(format!("/proc/{process}/{file}")).unwrap_or_default();
+                bytes.split(|byte| *byte == 0).any(|of| of == wanted.as_bytes())
+            };
+            // mpirun gives each rank a variable with the command of the job.
+            if has("environ", variable) && has("cmdline", word) {
+                // The process may end at any moment.
+                let _ = flip(process, turn);
+            }
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+fn flip(process: i32, turn: u64) -> std::io::Result<()> {
+    let memory = File::options().read(true).write(true).open(format!("/proc/{process}/mem"))?;
+    for line in fs::read_to_string(format!("/proc/{process}/maps"))?.lines() {
+        let Some([from, to]) = large_anonymous(line) else { continue };
+        for place in 0..PLACES {
+            // Of a floating-point number, this is the highest bit of the fraction.
+            let middle = (to - from) / PLACES * (2 * place + 1) / 2;
+            let at = ((from + middle) & !7) + 8 * turn + 6;
+            let mut byte = [0];
+            memory.read_exact_at(&mut byte, at)?;
+            memory.write_all_at(&[byte[0] ^ 0x08], at)?;
+        }
+    }
+    Ok(())
+}
+
+/// The addresses of a large mapping without a file.
+fn large_anonymous(line: &str) -> Option<[u64; 2]> {
+    let words: Vec<&str> = line.split_ascii_whitespace().collect();
+    let [range, rights, _, _, "0"] = words[..] else { return None };
+    let (from, to) = range.split_once('-')?;
+    let [from, to] = [from, to].map(|hex| u64::from_str_radix(hex, 16).ok());
+    Some([from?, to?]).filter(|[from, to]| rights.starts_with("rw") && to - from >= LARGE)
+}
