@@ -1,4 +1,4 @@
-//! Formulas over named counts: numbers, names, + - * /, parentheses, min and max.
+//! Formulas over named counts: numbers, names, + - * /, parentheses, min, max and round (to the nearest whole number).
 //!
 //! A formula is kept as the steps of a stack machine, so that neither evaluating nor dropping it recurses.
 
@@ -48,6 +48,7 @@ enum Step {
     Divide(Range<usize>),
     Min,
     Max,
+    Round,
 }
 
 /// Why a text is not a formula.
@@ -122,6 +123,7 @@ impl Formula {
             let value = match step {
                 Step::Number(_) | Step::Name(_) => right,
                 Step::Negate => -right,
+                Step::Round => right.round(),
                 Step::Add => with_left(|a, b| a + b)?,
                 Step::Subtract => with_left(|a, b| a - b)?,
                 Step::Multiply => with_left(|a, b| a * b)?,
@@ -152,6 +154,9 @@ impl Formula {
             };
             let degrees = match step {
                 Step::Number(_) | Step::Name(_) | Step::Negate => right,
+                // A rounded count is no multiple of the count.
+                Step::Round if right != [0; N] => return None,
+                Step::Round => right,
                 Step::Add | Step::Subtract | Step::Min | Step::Max => {
                     stack.pop().filter(|left| *left == right)?
                 }
@@ -326,9 +331,15 @@ impl<'a> Parser<'a> {
             return Ok(());
         }
         let step = match name {
+            "round" => {
+                self.sum()?;
+                self.expects(b')', "a closing parenthesis was expected")?;
+                self.steps.push(Step::Round);
+                return Ok(());
+            }
             "min" => Step::Min,
             "max" => Step::Max,
-            _ => return Err(self.malformed("a function other than min and max")),
+            _ => return Err(self.malformed("a function other than min, max and round")),
         };
         self.sum()?;
         self.expects(b',', "a comma and a second value were expected")?;
@@ -358,6 +369,7 @@ mod tests {
         assert_eq!(of("b * a1 / a2 * 3"), Some([0, 1]));
         assert_eq!(of("max(a1, a2) / -a3"), Some([0, 0]));
         assert_eq!((of("a + 1"), of("min(a, b)")), (None, None));
+        assert_eq!((of("a1 * round(x / 2)"), of("round(a)")), (Some([1, 0]), None));
     }
 
     fn value(text: &str, values: &[f64]) -> Result<f64, NoValue> {
@@ -374,6 +386,8 @@ mod tests {
         assert_eq!(value("2.5e-1 * 4E+1", &[]), Ok(10.0));
         assert_eq!(value("max(0, a - b, min(1, b))", &[5.0, 3.0]), Ok(2.0));
         assert_eq!(value("a+a*b", &[2.0, 3.0]), Ok(8.0));
+        assert_eq!(value("2 * round(a / 100) + 1", &[2694.6]), Ok(55.0));
+        assert_eq!(value("round(-a)", &[2.6]), Ok(-3.0));
         let formula = Formula::parse("b / (a + b)").unwrap();
         assert_eq!(formula.names(), ["b", "a"]);
     }
@@ -397,6 +411,7 @@ mod tests {
             ("1 2", 2),
             ("sqrt(2)", 5),
             ("min(1)", 5),
+            ("round(1, 2)", 7),
             ("a $ b", 2),
             ("1e999", 0),
             ("A", 0),

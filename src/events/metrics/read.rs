@@ -10,7 +10,7 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 
 /// A table stands after the one that it inherits from.
-const TABLES: [&str; 12] = [
+const TABLES: [&str; 22] = [
     include_str!("cpus/any.toml"),
     include_str!("cpus/amd-10h.toml"),
     include_str!("cpus/amd-k8.toml"),
@@ -19,6 +19,16 @@ const TABLES: [&str; 12] = [
     include_str!("cpus/amd-zen3.toml"),
     include_str!("cpus/amd-zen4.toml"),
     include_str!("cpus/amd-zen5.toml"),
+    include_str!("cpus/intel-nehalem.toml"),
+    include_str!("cpus/intel-sandy-bridge.toml"),
+    include_str!("cpus/intel-sandy-bridge-ep.toml"),
+    include_str!("cpus/intel-ivy-bridge.toml"),
+    include_str!("cpus/intel-ivy-bridge-ep.toml"),
+    include_str!("cpus/intel-haswell.toml"),
+    include_str!("cpus/intel-haswell-ep.toml"),
+    include_str!("cpus/intel-broadwell.toml"),
+    include_str!("cpus/intel-broadwell-ep.toml"),
+    include_str!("cpus/intel-knights-landing.toml"),
     include_str!("cpus/intel-skylake-sp.toml"),
     include_str!("cpus/intel-ice-lake-sp.toml"),
     include_str!("cpus/intel-sapphire-rapids.toml"),

@@ -21,7 +21,7 @@ fn all_names(formula: &Formula, table: &CpuTable, names: &mut BTreeSet<String>) 
 #[test]
 fn every_name_in_every_formula_is_known_on_every_processor() {
     let catalogue = catalogue();
-    assert!(catalogue.metrics.len() > 70 && catalogue.tables.len() == 12);
+    assert!(catalogue.metrics.len() > 70 && catalogue.tables.len() == 22);
     for table in &catalogue.tables {
         let mut names = BTreeSet::new();
         let conditions = catalogue.metrics.iter().flat_map(|metric| &metric.checks);
@@ -164,7 +164,7 @@ fn encodings_can_be_read() {
                     Some((_, value)) => value
                         .strip_prefix("0x")
                         .map_or(value == "1", |hex| u64::from_str_radix(hex, 16).is_ok()),
-                    None => matches!(term, "mperf" | "aperf"),
+                    None => matches!(term, "mperf" | "aperf" | "energy-pkg" | "energy-ram"),
                 };
                 !pmu.is_empty() && terms.split(',').all(is_term) && ["", "k"].contains(&modes)
             });
@@ -187,6 +187,20 @@ fn processors_have_their_tables() {
         (CpuKind::amd(0x19, 0xa0), "amd-zen4"),
         (CpuKind::amd(0x1a, 0x02), "amd-zen5"),
         (CpuKind::amd(0x1a, 0x50), "any"),
+        (CpuKind::intel(0x1a), "intel-nehalem"),
+        (CpuKind::intel(0x2c), "intel-nehalem"),
+        (CpuKind::intel(0x2f), "intel-nehalem"),
+        (CpuKind::intel(0x2a), "intel-sandy-bridge"),
+        (CpuKind::intel(0x2d), "intel-sandy-bridge-ep"),
+        (CpuKind::intel(0x3a), "intel-ivy-bridge"),
+        (CpuKind::intel(0x3e), "intel-ivy-bridge-ep"),
+        (CpuKind::intel(0x45), "intel-haswell"),
+        (CpuKind::intel(0x3f), "intel-haswell-ep"),
+        (CpuKind::intel(0x47), "intel-broadwell"),
+        (CpuKind::intel(0x4f), "intel-broadwell-ep"),
+        (CpuKind::intel(0x56), "intel-broadwell-ep"),
+        (CpuKind::intel(0x57), "intel-knights-landing"),
+        (CpuKind::intel(0x85), "intel-knights-landing"),
         (CpuKind::intel(0x55), "intel-skylake-sp"),
         (CpuKind::intel(0x6a), "intel-ice-lake-sp"),
         (CpuKind::intel(0x8f), "intel-sapphire-rapids"),
@@ -324,6 +338,8 @@ fn families_10h_and_k8_have_the_printed_codes() {
         ("branches_taken", 0xc4, 0),
         ("near_returns", 0xc8, 0),
         ("near_returns_mispredicted", 0xc9, 0),
+        ("return_stack_hits", 0x88, 0),
+        ("return_stack_overflows", 0x89, 0),
         ("misaligned_accesses", 0x47, 0),
         ("fpu_ops", 0x00, 7),
         ("fpu_exceptions", 0xdb, 0xf),

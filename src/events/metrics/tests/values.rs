@@ -211,6 +211,96 @@ fn the_split_needs_the_union_and_says_where_it_contradicts_itself() {
     }
 }
 
+/// McCalpin-2018-09: on a Xeon E5-2680 of 2.7 GHz, the reference cycles grow "by 27 once every 10 ns", and REF_XCLK counts
+/// "at the rate of the 100 MHz XCLK (not scaled!)"; on Nehalem, "No additional scaling needed".
+#[test]
+fn the_union_is_scaled_by_the_base_ratio_before_skylake() {
+    let names = ["smt_both", "smt_a_alone", "smt_b_alone", "smt_neither"];
+    let split = |model: u32, event: &str, per_count: u64, tsc_hz: f64| {
+        // Busy for 60 % and 50 % of 1000 bus cycles; one of them or both for 80 %.
+        let inputs =
+            exact(&[("ref_cycles_a", per_count * 600), ("ref_cycles_b", per_count * 500), (event, 800)])
+                .with_quantity("tsc", per_count as f64 * 1000.0)
+                .with_quantity("tsc_hz", tsc_hz);
+        names.map(|name| metric(&CpuKind::intel(model), &inputs, name).value().unwrap())
+    };
+    let expected = [0.3, 0.3, 0.2, 0.2];
+    assert_eq!(split(0x2d, "ref_xclk_any", 27, 2.7e9), expected);
+    // The clock of 100 MHz is seldom exact, but the ratio is.
+    for model in [0x2a, 0x2d, 0x3a, 0x3e, 0x3c, 0x3f, 0x3d, 0x4f, 0x56] {
+        assert_eq!(split(model, "ref_xclk_any", 27, 2.6935e9), expected, "{model:#x}");
+    }
+    // The Xeon Phi 7250 has 1.4 GHz.
+    assert_eq!(split(0x57, "ref_bus_any", 14, 1.3999e9), expected);
+    assert_eq!(split(0x2c, "ref_cycles_core", 1, 2.93e9), expected);
+}
+
+/// Intel's list says that REF_P counts 133 MHz on Nehalem. If that holds, there is no value, and none that is wrong.
+#[test]
+fn a_nehalem_that_counts_a_slower_clock_has_no_split() {
+    // 22 TSC cycles for each cycle of 133 MHz at 2.93 GHz.
+    let inputs = exact(&[("ref_cycles_a", 22 * 600), ("ref_cycles_b", 22 * 500), ("ref_cycles_core", 800)]);
+    let both = metric(&CpuKind::intel(0x1a), &inputs.with_quantity("tsc", 22_000.0), "smt_both");
+    assert!(matches!(both.result, Err(Lack::Contradiction(_))));
+}
+
+/// A socket of 150 W and its DRAM of 20 W for two seconds; two sockets.
+#[test]
+fn power_is_of_one_socket() {
+    let joules = |of_socket: f64| MetricInput { value: Some(2.0 * of_socket), ..MetricInput::exact(0) };
+    let inputs = MetricInputs::new()
+        .with("package_energy_j", joules(300.0))
+        .with("dram_energy_j", joules(40.0))
+        .with_quantity("elapsed_s", 2.0)
+        .with_quantity("sockets", 2.0);
+    let of = |cpu: &CpuKind, name| metric(cpu, &inputs, name).value();
+    assert_eq!((of(&skylake(), "socket_power"), of(&skylake(), "dram_power")), (Some(150.0), Some(20.0)));
+    let none = MetricInputs::new();
+    let lacks = |cpu: &CpuKind, name| metric(cpu, &none, name).reason().unwrap();
+    assert!(lacks(&zen2(), "dram_power").contains("do not count the energy of the DRAM"));
+    assert!(lacks(&CpuKind::intel(0x1a), "socket_power").contains("since Sandy Bridge"));
+    assert!(lacks(&sapphire_rapids(), "throttled_cycle_share").contains("Ice Lake-SP"));
+}
+
+/// AMD-2008: "a DTLB miss rate of 0.01 (100 retired instructions per DTLB miss) is clearly too high", its example of a
+/// sequential walk has 4,096 instructions per miss; "1,000 cache misses per 1,000,000 retired instructions is not a
+/// problem, but 1,000 cache misses per 10,000 retired instructions is a major problem".
+#[test]
+fn amds_thresholds_raise_flags() {
+    let of = |instructions, misses| {
+        exact(&[
+            ("instructions", instructions),
+            ("dtlb_l1_miss_l2_miss", misses),
+            ("dtlb_l1_miss_l2_hit", 0),
+            ("dc_misses", misses),
+        ])
+        .with_quantity("elapsed_s", 1.0)
+    };
+    let (tlb, cache) = ("many-dtlb-misses", "many-data-cache-misses");
+    assert_eq!(judged(&of(100, 1), tlb), RuleJudgement::Raised);
+    assert_eq!(judged(&of(4_096, 1), tlb), RuleJudgement::Clear);
+    assert_eq!(judged(&of(10_000, 1_000), cache), RuleJudgement::Raised);
+    assert_eq!(judged(&of(1_000_000, 1_000), cache), RuleJudgement::Clear);
+    let walk = metric(&skylake(), &of(4_096, 1), "instructions_per_dtlb_l2_miss");
+    assert_eq!(walk.value(), Some(4096.0));
+    // A run that does not count them raises nothing.
+    let none = MetricInputs::new().with_quantity("elapsed_s", 1.0);
+    assert!(matches!(judged(&none, tlb), RuleJudgement::Unknown(_)));
+}
+
+/// AMD-2008 4.3.4: "A high L3 cache miss rate"; each core counts its own misses.
+#[test]
+fn the_l3_cache_is_counted_by_core() {
+    let inputs = exact(&[("instructions", 1000), ("dc_refills_l3", 30), ("dc_refills_beyond_l3", 10)]);
+    for cpu in [skylake(), CpuKind::amd(0x19, 1), CpuKind::intel(0x3f), CpuKind::intel(0x1a)] {
+        let of = |name| metric(&cpu, &inputs, name).value();
+        let values = [of("l3_data_request_rate"), of("l3_data_miss_rate"), of("l3_data_miss_ratio")];
+        assert_eq!(values, [Some(0.04), Some(0.01), Some(0.25)], "{cpu:?}");
+    }
+    let later = metric(&CpuKind::amd(0x10, 2), &MetricInputs::new(), "l3_data_miss_ratio").reason().unwrap();
+    assert!(later.contains("all cores must be selected"), "{later}");
+}
+
 #[test]
 fn zen_has_bounds_that_are_called_so() {
     let inputs = exact(&[("ref_cycles_a", 700), ("ref_cycles_b", 600)]).with_quantity("tsc", 1000.0);
