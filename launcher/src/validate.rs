@@ -11,11 +11,12 @@ mod events;
 mod findings;
 mod memory;
 mod pin;
+mod prefetchers;
 mod section;
 mod text;
 
 pub use ceilings::last_level_caches;
-pub use memory::limit_bytes;
+pub use memory::{caches_of, limit_bytes};
 
 use crate::cli::options::{FormatArg, Validation};
 use findings::{EventCheck, Findings, OnKind, StoredAt};
@@ -25,10 +26,11 @@ use pmmpi::counters::event::{Event, Group};
 use pmmpi::counters::perf_event_open::{Counters, Target};
 use pmmpi::node::{CpuSet, NodeFacts};
 use pmmpi_events::validation;
-use pmmpi_kernels::{Expected, Kernel};
+use pmmpi_kernels::{Caches, Expected, Kernel};
 use pmmpi_workload::Failure;
 use pmmpi_workload::console::warn;
-use section::{Measured, Repeats, repeat};
+use prefetchers::Prefetchers;
+use section::{Measured, Place, Repeats, repeat};
 use std::io::Write;
 use std::path::Path;
 
@@ -85,8 +87,17 @@ fn find(typed: &Validation, root: &Path) -> Result<Findings, Failure> {
         all.add_mappings(known.mappings());
         all.cores.extend(kind.map(|kind| OnKind { pmu: kind.pmu.clone(), hardware_thread: pinned.cpu() }));
         let mut memory = first.then(|| MemoryControllers::new(root, &facts.hardware, pinned.cpu()));
+        let core = Core {
+            known,
+            caches: caches_of(root, pinned.cpu()),
+            prefetchers: match typed.prefetchers_off {
+                true => Prefetchers::of(root, &facts.hardware, pinned.cpu()),
+                false => Err(prefetchers::NOT_ASKED.to_owned()),
+            },
+            pinned,
+        };
         for kernel in &kernels {
-            let mut held = held(kernel, &known, &pinned);
+            let mut held = held(kernel, &core);
             // All cores of a socket share its controllers, so one kind of core is enough.
             if let Some(memory) = memory.as_mut().filter(|_| kernel.memory == pmmpi_kernels::Memory::Arrays)
                 && held.skipped.is_none()
@@ -121,10 +132,20 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Kernel>, Failure> {
     if names.is_empty() { Ok(all.iter().collect()) } else { names.iter().map(find).collect() }
 }
 
+/// The core that the kernels run on.
+struct Core {
+    known: events::KnownEvents,
+    pinned: Pinned,
+    caches: Caches,
+    /// Or why pmmpi does not switch them off.
+    prefetchers: Result<Prefetchers, String>,
+}
+
 /// Compares every event that has an expected count with one kernel.
-fn held(kernel: &'static Kernel, known: &events::KnownEvents, pinned: &Pinned) -> findings::KernelFindings {
+fn held(kernel: &'static Kernel, core: &Core) -> findings::KernelFindings {
+    let Core { known, pinned, caches, prefetchers } = core;
     let mut held = findings::KernelFindings::new(kernel);
-    let wanted = expectations(kernel, known);
+    let wanted = expectations(kernel, known, caches);
     let why = match ((kernel.body.runs_here)(), pinned.another()) {
         (false, _) => Some("this processor lacks instructions that this test loop uses".to_owned()),
         (_, None) if kernel.memory == pmmpi_kernels::Memory::Masks => {
@@ -136,10 +157,19 @@ fn held(kernel: &'static Kernel, known: &events::KnownEvents, pinned: &Pinned) -
         held.skipped = Some(why);
         return held;
     }
+    let off = || prefetchers.as_ref().map_err(String::clone).and_then(Prefetchers::off);
+    let _off = match kernel.without_prefetch.then(off) {
+        Some(Err(why)) => {
+            held.skipped = Some(why);
+            return held;
+        }
+        // They are off until this value is dropped.
+        off => off,
+    };
     let cpus = [pinned.cpu(), pinned.another().unwrap_or(pinned.cpu())];
     for (group, expected) in groups(wanted, known) {
         let mut counters = Counters::open(std::slice::from_ref(&group), Target::ThisThread);
-        match repeat(kernel, cpus, REPEATS, &mut counters) {
+        match repeat(kernel, Place { cpus, caches }, REPEATS, &mut counters) {
             Ok(repeats) => held.checks.extend(checks(kernel, &group, &expected, &repeats)),
             Err(error) => held.skipped = Some(error.to_string()),
         }
@@ -154,8 +184,8 @@ enum Reference {
     Beside(section::Beside),
 }
 
-fn expectations(kernel: &Kernel, known: &events::KnownEvents) -> Vec<(Event, Reference)> {
-    let paper = kernel.expected().into_iter().map(Reference::Paper);
+fn expectations(kernel: &Kernel, known: &events::KnownEvents, caches: &Caches) -> Vec<(Event, Reference)> {
+    let paper = kernel.expected(caches).into_iter().map(Reference::Paper);
     let beside = section::Beside::ALL.into_iter().filter(|_| kernel.name == section::CLOCKS_KERNEL);
     let all = paper.chain(beside.map(Reference::Beside));
     all.filter_map(|reference| Some((known.find(reference.event())?, reference))).collect()
@@ -237,6 +267,7 @@ mod tests {
             cpu,
             kernels: vec!["page-touch".into(), "triad".into()],
             ceilings: false,
+            prefetchers_off: false,
             format: FormatArg::Json,
         };
         let found = |cpu| find(&typed(cpu), root.path()).map_err(|failure| failure.message).unwrap();

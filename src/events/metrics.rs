@@ -12,6 +12,7 @@ mod inputs;
 mod of_run;
 mod page;
 mod per_core;
+mod raw_code;
 mod read;
 
 pub use catalogue::{

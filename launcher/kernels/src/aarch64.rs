@@ -107,6 +107,47 @@ kernel!(chase:
     "ret",
 );
 
+// Each trip: a load from the next line, add, subs, b.ne.
+pub const READ: Body = body(read, [0, 4], [1, 1, 0]);
+kernel!(read:
+    "2:",
+    "ldr x3, [x1]",
+    "add x1, x1, #64",
+    "subs x0, x0, #1", "b.ne 2b",
+    "ret",
+);
+
+// Each trip: 4 loads of 8 bytes, each from two lines; subs, b.ne.
+pub const SPLIT_LOADS: Body = body(split_loads, [0, 6], [1, 4, 0]);
+kernel!(split_loads:
+    "2:",
+    "ldur x3, [x1, #60]", "ldur x4, [x1, #124]", "ldur x5, [x1, #188]", "ldur x6, [x1, #252]",
+    "subs x0, x0, #1", "b.ne 2b",
+    "ret",
+);
+
+// Each trip: 4 loads of 8 bytes, misaligned within one line; subs, b.ne.
+pub const MISALIGNED_LOADS: Body = body(misaligned_loads, [0, 6], [1, 4, 0]);
+kernel!(misaligned_loads:
+    "2:",
+    "ldur x3, [x1, #1]", "ldur x4, [x1, #9]", "ldur x5, [x1, #17]", "ldur x6, [x1, #25]",
+    "subs x0, x0, #1", "b.ne 2b",
+    "ret",
+);
+
+// Once: 2 to keep the return address. Each trip: bl, ret, subs, b.ne.
+pub const CALLS: Body = body(calls, [2, 4], [3, 0, 0]);
+kernel!(calls:
+    "mov x9, x30",
+    "2:",
+    "bl 3f",
+    "subs x0, x0, #1", "b.ne 2b",
+    "mov x30, x9",
+    "ret",
+    "3:",
+    "ret",
+);
+
 // Once: 10 registers to zero. Each trip: 8 multiply-adds, subs, b.ne.
 pub const FMA: Body = body(fma, [10, 10], [1, 0, 0]);
 kernel!(fma:

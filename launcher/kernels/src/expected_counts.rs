@@ -1,7 +1,7 @@
 //! The kernels, and their expected counts besides those of the code. docs/validate.md explains each count.
 
 use crate::machine as code;
-use crate::{Body, Count, Expected, Kernel, Memory};
+use crate::{Body, Count, Expected, Kernel, Memory, Ring, RingEvent};
 
 const MISSES_NOTHING: Expected =
     Expected { event: "branch-misses", low: Count::new(0.0, 0.0), high: Count::new(100.0, 0.001) };
@@ -13,6 +13,17 @@ const LITTLE_OF_THE_KERNEL: Expected =
 const fn next_to_none(event: &'static str) -> Expected {
     Expected { event, low: Count::new(0.0, 0.0), high: Count::new(10_000.0, 0.01) }
 }
+
+const LOADS: &str = "L1-dcache-loads";
+const STORES: &str = "L1-dcache-stores";
+const L1_MISSES: &str = "L1-dcache-load-misses";
+/// Several times around each ring.
+const RING_TRIPS: u64 = 300_000;
+const BEYOND_L1: Memory = Memory::Ring(Ring::BeyondL1);
+const BEYOND_L2: Memory = Memory::Ring(Ring::BeyondL2);
+const BEYOND_TLB: Memory = Memory::Ring(Ring::BeyondTlb);
+/// An array of 16 MiB: larger than the second-level cache of any core.
+const READ_TRIPS: u64 = 1 << 18;
 
 /// Vendors' events for vector instructions on doubles.
 #[cfg(target_arch = "x86_64")]
@@ -33,7 +44,18 @@ const fn moved(event: &'static str, lines: f64) -> Expected {
 }
 
 const fn kernel(name: &'static str, about: &'static str, trips: u64, memory: Memory, body: Body) -> Kernel {
-    Kernel { name, about, trips, memory, body, stays_in_user_mode: true, others: &[] }
+    Kernel {
+        name,
+        about,
+        trips,
+        memory,
+        body,
+        stays_in_user_mode: true,
+        others: &[],
+        ring_events: &[],
+        not_compared: &[],
+        without_prefetch: false,
+    }
 }
 
 const fn stream(name: &'static str, about: &'static str, body: Body, others: &'static [Expected]) -> Kernel {
@@ -98,6 +120,88 @@ const ALL: &[Kernel] = &[
     Kernel {
         others: &[Expected::between("L1-dcache-load-misses", 0.95, 1.05)],
         ..kernel("chase", "loads, each from a new cache line", 100_000, Memory::Chain, code::CHASE)
+    },
+    Kernel {
+        ring_events: &[RingEvent::Misses(L1_MISSES), RingEvent::ServedByNext("dc_refills_l2")],
+        ..kernel(
+            "chase-l2",
+            "loads that only the second-level cache holds",
+            RING_TRIPS,
+            BEYOND_L1,
+            code::CHASE,
+        )
+    },
+    Kernel {
+        ring_events: &[RingEvent::Misses(L1_MISSES), RingEvent::Misses("dc_refills_system")],
+        ..kernel(
+            "chase-l3",
+            "loads that the second-level cache does not hold",
+            RING_TRIPS,
+            BEYOND_L2,
+            code::CHASE,
+        )
+    },
+    Kernel {
+        ring_events: &[
+            RingEvent::Misses("dTLB-load-misses"),
+            RingEvent::Misses("dtlb_load_walks"),
+            RingEvent::Misses("dtlb_l1_miss_l2_miss"),
+        ],
+        ..kernel(
+            "page-stride",
+            "loads, each from a page that no TLB knows",
+            RING_TRIPS,
+            BEYOND_TLB,
+            code::CHASE,
+        )
+    },
+    Kernel {
+        others: &[
+            Expected::exactly("near_returns", 0.0, 1.0),
+            Expected { event: "near_returns_mispredicted", ..MISSES_NOTHING },
+            MISSES_NOTHING,
+        ],
+        // A processor may keep the return address in a register, and access no cache.
+        not_compared: &[LOADS, STORES],
+        ..kernel("calls", "calls of a function that returns at once", 300_000, Memory::None, code::CALLS)
+    },
+    Kernel {
+        others: &[
+            Expected::exactly("split_loads", 0.0, 4.0),
+            Expected::exactly("misaligned_accesses", 0.0, 4.0),
+        ],
+        // A processor may access the cache once for each of the two lines.
+        not_compared: &[LOADS],
+        ..kernel("loads-split", "loads, each from two cache lines", 300_000, Memory::Line, code::SPLIT_LOADS)
+    },
+    Kernel {
+        others: &[next_to_none("split_loads")],
+        ..kernel(
+            "loads-misaligned",
+            "misaligned loads from one cache line",
+            300_000,
+            Memory::Line,
+            code::MISALIGNED_LOADS,
+        )
+    },
+    Kernel {
+        // Prefetches may bring each line before its load, or just too late.
+        others: &[Expected::between(L1_MISSES, 0.0, 1.05), Expected::between("dc_refills_system", 0.0, 1.05)],
+        ..kernel("read", "loads, one from each line of an array", READ_TRIPS, Memory::Lines, code::READ)
+    },
+    Kernel {
+        others: &[
+            Expected::between(L1_MISSES, 0.95, 1.05),
+            Expected::between("dc_refills_system", 0.95, 1.05),
+        ],
+        without_prefetch: true,
+        ..kernel(
+            "read-no-prefetch",
+            "the same loads while the prefetchers of the core are off",
+            READ_TRIPS,
+            Memory::Lines,
+            code::READ,
+        )
     },
     #[cfg(target_arch = "x86_64")]
     Kernel {

@@ -19,9 +19,11 @@ compile_error!("the test loops are written for x86_64 and aarch64 only: write th
 
 mod expected_counts;
 mod memory;
+mod rings;
 
 pub use expected_counts::all;
-pub use memory::{Memory, Prepared};
+pub use memory::{Memory, Prepared, page_bytes};
+pub use rings::{Caches, Ring, RingEvent};
 
 /// A kernel's code. The arguments are the trips of its loop, its memory, and a distance in the memory.
 pub type Function = unsafe extern "C" fn(trips: u64, memory: *mut u8, stride: u64);
@@ -46,6 +48,12 @@ pub struct Kernel {
     pub stays_in_user_mode: bool,
     /// The expected counts of other events.
     pub others: &'static [Expected],
+    /// Events that count the loads of its ring that miss. Only for [`Memory::Ring`].
+    pub ring_events: &'static [RingEvent],
+    /// Events of its code that processors may count in other ways, so that they are no test of the counter.
+    pub not_compared: &'static [&'static str],
+    /// True if the expected counts hold only while the hardware does not prefetch.
+    pub without_prefetch: bool,
 }
 
 /// Code, and its counts in user mode.
@@ -110,8 +118,9 @@ impl Expected {
 }
 
 impl Kernel {
-    /// All expected counts of a call. Those of its code come first, if the kernel stays in user mode.
-    pub fn expected(&self) -> Vec<Expected> {
+    /// All expected counts of a call on a processor with these caches. Those of its code come first, if the kernel stays
+    /// in user mode.
+    pub fn expected(&self, caches: &Caches) -> Vec<Expected> {
         let Body { instructions, branches, loads, stores, .. } = self.body;
         let code = [
             ("instructions", instructions),
@@ -122,7 +131,18 @@ impl Kernel {
         // Leave out expected counts of 0: a broken counter that always reads 0 would agree with them.
         let code =
             code.into_iter().filter(|(_, count)| self.stays_in_user_mode && *count != Count::default());
+        let code = code.filter(|(event, _)| !self.not_compared.contains(event));
         let code = code.map(|(event, count)| Expected { event, low: count, high: count });
-        code.chain(self.others.iter().copied()).collect()
+        let least = match self.memory {
+            Memory::Ring(ring) => ring.least_misses(caches, page_bytes()),
+            _ => None,
+        };
+        let of_ring = least.into_iter().flat_map(|least| {
+            self.ring_events.iter().map(move |event| {
+                let (event, [low, high]) = event.range(least);
+                Expected::between(event, low, high)
+            })
+        });
+        code.chain(self.others.iter().copied()).chain(of_ring).collect()
     }
 }

@@ -1,5 +1,6 @@
 //! The memory of kernels, prepared before the measurement.
 
+use crate::rings::{Caches, Ring};
 use std::io;
 use std::ptr;
 
@@ -12,6 +13,10 @@ pub enum Memory {
     Line,
     /// Pointers from line to line, in an order that no prefetcher can predict.
     Chain,
+    /// Pointers from entry to entry, in an order that no prefetcher can predict.
+    Ring(Ring),
+    /// One array, a line for each trip.
+    Lines,
     /// Untouched pages, one per trip.
     FreshPages,
     /// Three arrays of doubles: STREAM's a, b and c.
@@ -43,12 +48,18 @@ impl Memory {
 
     /// Prepares the memory for this number of trips. The thread must run on the first CPU; the second is for
     /// [`Memory::Masks`].
-    pub fn prepare(self, trips: u64, cpus: [u32; 2]) -> io::Result<Prepared> {
+    /// `caches` are those of the first CPU; they make the size of [`Memory::Ring`].
+    pub fn prepare(self, trips: u64, cpus: [u32; 2], caches: &Caches) -> io::Result<Prepared> {
         let trips = usize::try_from(trips).map_err(io::Error::other)?;
         let prepared = match self {
-            Memory::None | Memory::Line | Memory::Time => Prepared::map(page_bytes(), 0)?,
-            Memory::FreshPages => Prepared::map(trips.saturating_mul(page_bytes()).max(1), page_bytes())?,
+            Memory::None | Memory::Line | Memory::Time => Prepared::map(page_size(), 0)?,
+            Memory::FreshPages => Prepared::map(trips.saturating_mul(page_size()).max(1), page_size())?,
             Memory::Chain => Prepared::map(CHAIN_LINES * LINE_BYTES, LINE_BYTES)?,
+            Memory::Ring(ring) => {
+                let [entries, spacing] = ring.shape(caches, page_bytes()).map(|count| count as usize);
+                Prepared::map(entries.saturating_mul(spacing), spacing)?
+            }
+            Memory::Lines => Prepared::map(trips.saturating_mul(LINE_BYTES).max(1), LINE_BYTES)?,
             Memory::Arrays => {
                 let array = trips.saturating_mul(LINE_BYTES).max(1);
                 Prepared::map(array.saturating_mul(3), array)?
@@ -58,7 +69,13 @@ impl Memory {
         match self {
             Memory::None | Memory::FreshPages => {}
             Memory::Line => prepared.words::<u64>()[0] = 0,
-            Memory::Chain => prepared.chain(),
+            Memory::Chain => prepared.ring(CHAIN_LINES, LINE_BYTES),
+            Memory::Ring(ring) => {
+                let [entries, spacing] = ring.shape(caches, page_bytes()).map(|count| count as usize);
+                prepared.ring(entries, spacing);
+            }
+            // Untouched pages would all be the one page of zeros.
+            Memory::Lines => prepared.words::<u64>().fill(1),
             // Fill with normal numbers, and touch every page.
             Memory::Arrays => prepared.words::<f64>().fill(1.0),
             Memory::Time => prepared.words::<i64>()[..2].copy_from_slice(&[0, SLEEP_NS]),
@@ -99,20 +116,31 @@ impl Prepared {
         unsafe { std::slice::from_raw_parts_mut(self.start.cast(), self.bytes / size_of::<T>()) }
     }
 
-    /// Makes one ring through all lines with Sattolo's shuffle, which never makes smaller rings.
-    fn chain(&self) {
-        let mut next: Vec<u32> = (0..CHAIN_LINES as u32).collect();
+    /// Makes one ring through all entries with Sattolo's shuffle, which never makes smaller rings.
+    fn ring(&self, entries: usize, spacing: usize) {
+        let mut next: Vec<u32> = (0..entries as u32).collect();
         let mut random = 0x9e37_79b9_7f4a_7c15u64;
-        for at in (1..CHAIN_LINES).rev() {
+        for at in (1..entries).rev() {
             // xorshift64 (Marsaglia 2003)
             random ^= random << 13;
             random ^= random >> 7;
             random ^= random << 17;
             next.swap(at, (random % at as u64) as usize);
         }
+        // Entries on pages lie in different lines of their pages, so that they do not meet in a few sets of the caches.
+        let lines = spacing / LINE_BYTES;
+        let place = |entry: usize| match spacing > page_size() / 2 {
+            true => entry * spacing + entry % lines * LINE_BYTES,
+            false => entry * spacing,
+        };
         let words = self.words::<u64>();
-        for (line, next) in next.into_iter().enumerate() {
-            words[line * LINE_BYTES / 8] = self.start as u64 + u64::from(next) * LINE_BYTES as u64;
+        // In the order of the ring: then neighbours in the address space are no neighbours in physical memory, and a TLB
+        // cannot join their entries (AMD's Zen joins four).
+        let mut entry = 0;
+        for _ in 0..entries {
+            let after = next[entry] as usize;
+            words[place(entry) / 8] = self.start as u64 + place(after) as u64;
+            entry = after;
         }
     }
 
@@ -142,7 +170,55 @@ impl Word for u64 {}
 impl Word for i64 {}
 impl Word for f64 {}
 
-fn page_bytes() -> usize {
+fn page_size() -> usize {
     // SAFETY: reads a constant of the system.
     usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
+}
+
+/// The size of this system's pages.
+pub fn page_bytes() -> u64 {
+    page_size() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Addresses in the order of the loads, until the first one comes again.
+    fn followed(prepared: &Prepared) -> Vec<u64> {
+        let start = prepared.start as u64;
+        let words = prepared.words::<u64>();
+        let mut order = vec![start];
+        loop {
+            let next = words[(order[order.len() - 1] - start) as usize / 8];
+            if next == start {
+                return order;
+            }
+            order.push(next);
+        }
+    }
+
+    #[test]
+    fn a_ring_meets_each_entry_once_and_no_neighbour_of_it() {
+        let caches = Caches { l1_bytes: 32 << 10, l2_bytes: 512 << 10, l3_bytes: 8 << 20 };
+        for ring in [Ring::BeyondL1, Ring::BeyondL2, Ring::BeyondTlb] {
+            let [entries, spacing] = ring.shape(&caches, page_bytes());
+            let order = followed(&Memory::Ring(ring).prepare(1, [0, 0], &caches).unwrap());
+            assert_eq!(order.len() as u64, entries, "{ring:?}");
+            let mut places: Vec<u64> = order.iter().map(|address| (address - order[0]) / spacing).collect();
+            places.sort_unstable();
+            assert_eq!(places, (0..entries).collect::<Vec<u64>>(), "{ring:?}");
+            // Line numbers: no entry lies in a line beside another entry's.
+            let mut lines: Vec<u64> = order.iter().map(|address| address / 64).collect();
+            lines.sort_unstable();
+            assert!(
+                ring == Ring::BeyondTlb || lines.windows(2).all(|pair| pair[1] - pair[0] >= 4),
+                "{ring:?}"
+            );
+        }
+        // Entries on pages use all lines of a page alike.
+        let order = followed(&Memory::Ring(Ring::BeyondTlb).prepare(1, [0, 0], &caches).unwrap());
+        let in_first_line = order.iter().filter(|address| *address % page_bytes() < 64).count() as u64;
+        assert_eq!(in_first_line, order.len() as u64 / (page_bytes() / 64));
+    }
 }

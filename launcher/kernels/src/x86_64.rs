@@ -111,6 +111,45 @@ kernel!(chase:
     "ret",
 );
 
+// Each trip: a load from the next line, add, dec, jnz.
+pub const READ: Body = body(read, [0, 4], [1, 1, 0]);
+kernel!(read:
+    "2:",
+    "mov rax, [rsi]",
+    "add rsi, 64",
+    "dec rdi", "jnz 2b",
+    "ret",
+);
+
+// Each trip: 4 loads of 8 bytes, each from two lines; dec, jnz.
+pub const SPLIT_LOADS: Body = body(split_loads, [0, 6], [1, 4, 0]);
+kernel!(split_loads:
+    "2:",
+    "mov rax, [rsi + 60]", "mov rcx, [rsi + 124]", "mov r8, [rsi + 188]", "mov r9, [rsi + 252]",
+    "dec rdi", "jnz 2b",
+    "ret",
+);
+
+// Each trip: 4 loads of 8 bytes, misaligned within one line; dec, jnz.
+pub const MISALIGNED_LOADS: Body = body(misaligned_loads, [0, 6], [1, 4, 0]);
+kernel!(misaligned_loads:
+    "2:",
+    "mov rax, [rsi + 1]", "mov rcx, [rsi + 9]", "mov r8, [rsi + 17]", "mov r9, [rsi + 25]",
+    "dec rdi", "jnz 2b",
+    "ret",
+);
+
+// Each trip: call (which stores the return address), ret (which loads it), dec, jnz.
+pub const CALLS: Body = body(calls, [0, 4], [3, 1, 1]);
+kernel!(calls:
+    "2:",
+    "call 3f",
+    "dec rdi", "jnz 2b",
+    "ret",
+    "3:",
+    "ret",
+);
+
 // Once: 10 registers to zero, vzeroupper. Each trip: 8 multiply-adds, dec, jnz.
 pub const FMA: Body =
     Body { runs_here: || std::is_x86_feature_detected!("fma"), ..body(fma, [11, 10], [1, 0, 0]) };

@@ -390,6 +390,9 @@ pub struct Validation {
     /// Measure the attainable bandwidth and latency of memory
     #[arg(long)]
     pub ceilings: bool,
+    /// Switch the core's prefetchers off during one test loop (as root)
+    #[arg(long)]
+    pub prefetchers_off: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -2,6 +2,7 @@
 
 use super::{Listable, has};
 use serde::Serialize;
+use std::path::Path;
 
 /// Kernels, with the counts that `pmmpi validate` expects.
 #[derive(Serialize)]
@@ -30,6 +31,9 @@ struct Expected {
 
 /// The kernels whose name or description contains `filter`.
 pub fn matching(filter: Option<&str>) -> Kernels {
+    // SAFETY: no arguments.
+    let cpu = u32::try_from(unsafe { libc::sched_getcpu() }).unwrap_or(0);
+    let caches = crate::validate::caches_of(Path::new("/"), cpu);
     let kernels = pmmpi_kernels::all().iter().filter(|kernel| has(filter, &[kernel.name, kernel.about]));
     let kernel = |kernel: &pmmpi_kernels::Kernel| Kernel {
         name: kernel.name,
@@ -37,7 +41,7 @@ pub fn matching(filter: Option<&str>) -> Kernels {
         trips: kernel.trips,
         runs_here: (kernel.body.runs_here)(),
         expected: kernel
-            .expected()
+            .expected(&caches)
             .into_iter()
             .map(|expected| Expected {
                 event: expected.event,

@@ -4,6 +4,7 @@ use pmmpi::counters::default;
 use pmmpi::counters::event::{Encoding, Event, kind};
 use pmmpi::node::{CpuSet, Hardware};
 use pmmpi_events::errata;
+use pmmpi_events::metrics::{CpuKind, Meaning, catalogue};
 use pmmpi_events::names::{Asked, EventNames, Places, Resolved};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -15,12 +16,25 @@ pub const GROUP_EVENTS: usize = 3;
 const VENDORS: &str = include_str!("vendors.csv");
 
 // linux/perf_event.h: perf_hw_id; for caches, id | operation << 8 | result << 16.
-const GENERIC: [(&str, u32, u64); 5] = [
+const GENERIC: [(&str, u32, u64); 6] = [
     ("branches", kind::HARDWARE, 4),
     ("branch-misses", kind::HARDWARE, 5),
     ("L1-dcache-loads", kind::CACHE, 0),
     ("L1-dcache-stores", kind::CACHE, 0x100),
     ("L1-dcache-load-misses", kind::CACHE, 0x1_0000),
+    ("dTLB-load-misses", kind::CACHE, 0x1_0003),
+];
+
+/// Events of pmmpi's tables that test loops have counts for; the name is the one in formulas and in `--group`.
+const OF_TABLES: [&str; 8] = [
+    "near_returns",
+    "near_returns_mispredicted",
+    "split_loads",
+    "misaligned_accesses",
+    "dc_refills_l2",
+    "dc_refills_system",
+    "dtlb_load_walks",
+    "dtlb_l1_miss_l2_miss",
 ];
 
 /// Names in sysfs of the events to which the kernel maps its generic names; the first that exists is used. On x86
@@ -110,8 +124,11 @@ impl KnownEvents {
         // A raw code is valid for one kind of core only, and the table does not say for which.
         let vendors = VENDORS.lines().skip(1).filter(|_| of.is_none());
         let vendors = vendors.filter_map(|line| vendor_event(line, hardware));
+        let of_table = OF_TABLES.iter().filter(|_| of.is_none());
+        let of_table = of_table.filter_map(|name| table_event(name, hardware));
         let tsc = tsc_event(root);
-        let events = default::groups().into_iter().flatten().chain(generic).chain(vendors).chain(tsc);
+        let events = default::groups().into_iter().flatten().chain(generic).chain(vendors);
+        let events = events.chain(of_table).chain(tsc);
         let named = |event: Event| match of {
             Some(kind) => (event.name.clone(), kind.own(event)),
             None => (event.name.clone(), event),
@@ -190,6 +207,14 @@ fn vendor_event(line: &str, hardware: &Hardware) -> Option<Event> {
     is_this.then_some(Event::counted(name, Encoding::new(kind::RAW, number(code)?)))
 }
 
+/// The event that the processor's table has for a name. `None` for formulas and for names that the processor lacks.
+fn table_event(name: &str, hardware: &Hardware) -> Option<Event> {
+    let Meaning::Event(event) = catalogue().table(&CpuKind::of_node(hardware))?.meaning(name)? else {
+        return None;
+    };
+    Some(Event::counted(name, Encoding::new(kind::RAW, event.raw_code()?)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -232,6 +257,19 @@ mod tests {
     }
 
     #[test]
+    fn events_of_tables_have_their_codes() {
+        let code = |known: KnownEvents, name: &str| known.find(name).map(|event| event.encoding.config[0]);
+        let intel = |model| processor("GenuineIntel", 0x06, model);
+        assert_eq!(code(intel(0x55), "near_returns"), Some(0x08c4));
+        assert_eq!(code(intel(0x55), "split_loads"), Some(0x41d0));
+        // On Intel's processors this name is a sum of two events.
+        assert_eq!(code(intel(0x55), "misaligned_accesses"), None);
+        assert_eq!(code(processor("AuthenticAMD", 0x19, 0x11), "misaligned_accesses"), Some(0x0147));
+        assert_eq!(code(processor("AuthenticAMD", 0x19, 0x11), "dtlb_l1_miss_l2_miss"), Some(0xf045));
+        assert_eq!(code(processor("", 0, 0), "near_returns"), None);
+    }
+
+    #[test]
     fn a_name_has_the_errata_of_what_it_stands_for() {
         let errata = |known: KnownEvents, name: &str| {
             let mappings = known.mappings();
@@ -249,13 +287,16 @@ mod tests {
     fn whatever_a_kernel_says_something_of_has_a_name_or_is_a_memory_controllers() {
         let here = [processor("AuthenticAMD", 0x19, 0x11), processor("GenuineIntel", 0x06, 0x55)];
         for kernel in pmmpi_kernels::all() {
-            for expected in kernel.expected() {
+            for expected in kernel.expected(&CACHES) {
                 let name = expected.event;
                 let known = here.iter().any(|known| known.find(name).is_some() || name.starts_with("dram_"));
                 assert!(known, "{}: {name}", kernel.name);
             }
         }
     }
+
+    const CACHES: pmmpi_kernels::Caches =
+        pmmpi_kernels::Caches { l1_bytes: 32 << 10, l2_bytes: 1 << 20, l3_bytes: 32 << 20 };
 
     #[test]
     fn the_kernel_shows_what_it_maps_a_name_to() {

@@ -9,7 +9,7 @@ mod room;
 mod traffic;
 
 pub use controllers::socket;
-pub use room::{cache_size, free_bytes, limit_bytes, mebibytes};
+pub use room::{cache_size, caches_of, free_bytes, limit_bytes, mebibytes};
 
 use super::events::Mapping;
 use super::findings::{self, EventCheck};
@@ -23,7 +23,7 @@ use pmmpi::counters::selection::Selection;
 use pmmpi::node::Hardware;
 use pmmpi_events::metrics::{CpuKind, MetricInputs, MetricValue, evaluate};
 use pmmpi_events::validation::EventVerdict;
-use pmmpi_kernels::{Count, Expected, Kernel, Prepared};
+use pmmpi_kernels::{Caches, Count, Expected, Kernel, Prepared};
 use room::ArraySize;
 use std::path::{Path, PathBuf};
 use traffic::{Clock, Moved};
@@ -119,7 +119,7 @@ impl MemoryControllers {
         let nothing = |quality, why: &str| {
             let of_controllers =
                 |expected: &Expected| BYTES.iter().any(|bytes| bytes.event == expected.event);
-            let expected = kernel.expected().into_iter().filter(of_controllers);
+            let expected = kernel.expected(&Caches::default()).into_iter().filter(of_controllers);
             expected.map(|expected| EventCheck::missing(&expected, kernel.trips, quality, why)).collect()
         };
         let (controllers, room) = match (&self.found, &self.room) {
@@ -136,7 +136,8 @@ impl MemoryControllers {
             return self.judged(kernel, trips, &moved);
         }
         if self.arrays.is_none() {
-            match pmmpi_kernels::Memory::Arrays.prepare(trips, [self.hardware_thread; 2]) {
+            match pmmpi_kernels::Memory::Arrays.prepare(trips, [self.hardware_thread; 2], &Caches::default())
+            {
                 Ok(arrays) => self.arrays = Some(arrays),
                 Err(error) => {
                     return nothing(
@@ -218,7 +219,7 @@ impl MemoryControllers {
     /// The bytes that a kernel reads, writes or both, by the index `at` in [`BYTES`].
     fn expected(&self, of: &Kernel, at: usize) -> Option<Expected> {
         let of_kernel = |of: &Kernel, at: usize| {
-            of.expected().into_iter().find(|expected| expected.event == BYTES[at].event)
+            of.expected(&Caches::default()).into_iter().find(|expected| expected.event == BYTES[at].event)
         };
         let read = || {
             let own = of_kernel(of, READ)?;

@@ -4,7 +4,7 @@ use super::Reference;
 use pmmpi::counters::counter_table::was_read;
 use pmmpi::counters::probe::{GROUP_HEAD, Opened, Probe};
 use pmmpi::counters::reading::{Gap, Quality, Reading, WhyUnavailable};
-use pmmpi_kernels::{EMPTY, Expected, Function, Kernel, Prepared};
+use pmmpi_kernels::{Caches, EMPTY, Expected, Function, Kernel, Prepared};
 use std::io;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -146,13 +146,21 @@ pub struct Repeats {
 /// The most tries if other threads take the core, as a multiple of the wanted repeats.
 const MOST_TRIES: usize = 4;
 
+/// Where a kernel runs: the hardware threads and caches for [`pmmpi_kernels::Memory::prepare`].
+#[derive(Clone, Copy)]
+pub struct Place<'a> {
+    pub cpus: [u32; 2],
+    pub caches: &'a Caches,
+}
+
 /// Runs a kernel until it had the core alone `times` times, at most `MOST_TRIES` times as often. Does not run it if no
-/// event opens. `cpus` are the hardware threads for [`pmmpi_kernels::Memory::prepare`].
-pub fn repeat(kernel: &Kernel, cpus: [u32; 2], times: usize, probe: &mut dyn Probe) -> io::Result<Repeats> {
+/// event opens.
+pub fn repeat(kernel: &Kernel, place: Place, times: usize, probe: &mut dyn Probe) -> io::Result<Repeats> {
+    let Place { cpus, caches } = place;
     let words: [Vec<AtomicU64>; 2] =
         std::array::from_fn(|_| (0..probe.opened().words()).map(|_| AtomicU64::new(0)).collect());
     let mut section = |run: Function, trips, memory: &Prepared| measure(probe, &words, run, trips, memory);
-    let none = pmmpi_kernels::Memory::None.prepare(0, cpus)?;
+    let none = pmmpi_kernels::Memory::None.prepare(0, cpus, caches)?;
     // The first section loads code and tables into memory.
     section(EMPTY, 0, &none);
     let empty: Vec<Section> = (0..times).map(|_| section(EMPTY, 0, &none)).collect();
@@ -162,13 +170,13 @@ pub fn repeat(kernel: &Kernel, cpus: [u32; 2], times: usize, probe: &mut dyn Pro
         return Ok(Repeats { full: Vec::new(), empty });
     }
     let fresh = kernel.memory == pmmpi_kernels::Memory::FreshPages;
-    let mut memory = kernel.memory.prepare(kernel.trips, cpus)?;
+    let mut memory = kernel.memory.prepare(kernel.trips, cpus, caches)?;
     section(kernel.body.run, kernel.trips, &memory);
     let mut full = Vec::with_capacity(times);
     let mut alone = 0;
     for _ in 0..times * MOST_TRIES {
         if fresh {
-            memory = kernel.memory.prepare(kernel.trips, cpus)?;
+            memory = kernel.memory.prepare(kernel.trips, cpus, caches)?;
         }
         full.push(section(kernel.body.run, kernel.trips, &memory));
         alone += usize::from(full.last().is_some_and(Section::was_alone));
@@ -303,6 +311,8 @@ mod tests {
         Scripted::new(opened, counts.into_iter().enumerate().map(snapshot))
     }
 
+    const HERE: Place = Place { cpus: [0, 0], caches: &Caches { l1_bytes: 0, l2_bytes: 0, l3_bytes: 0 } };
+
     fn loads() -> &'static Kernel {
         pmmpi_kernels::all().iter().find(|kernel| kernel.name == "loads").unwrap()
     }
@@ -315,7 +325,7 @@ mod tests {
         // Snapshots for the most tries, because other threads may take the core on a busy machine.
         let full = (0..3 * MOST_TRIES as u64).flat_map(|time| [[200 * time, 0], [200 * time + 103, 7]]);
         let mut probe = scripted(empty.into_iter().chain(first).chain(full), 2);
-        let repeats = repeat(loads(), [0, 0], 3, &mut probe).unwrap();
+        let repeats = repeat(loads(), HERE, 3, &mut probe).unwrap();
         assert_eq!((repeats.overhead(0), repeats.overhead(1)), (Some(3.0), Some(2.0)));
         let paper = Reference::Paper(Expected::exactly("a", 100.0, 0.0));
         for measured in repeats.of(0, paper, 1) {
@@ -327,14 +337,14 @@ mod tests {
     #[test]
     fn where_nothing_is_open_nothing_runs() {
         let mut probe = Scripted::new(Opened::default(), []);
-        let repeats = repeat(loads(), [0, 0], 3, &mut probe).unwrap();
+        let repeats = repeat(loads(), HERE, 3, &mut probe).unwrap();
         assert!(repeats.full.is_empty());
     }
 
     #[test]
     fn a_snapshot_that_fails_is_no_count() {
         let mut probe = scripted([[0, 0]; 1], 2);
-        let repeats = repeat(loads(), [0, 0], 3, &mut probe).unwrap();
+        let repeats = repeat(loads(), HERE, 3, &mut probe).unwrap();
         let paper = Reference::Paper(Expected::exactly("a", 100.0, 0.0));
         assert!(repeats.of(0, paper, 1).iter().all(|measured| measured.value.is_none()));
     }

@@ -45,10 +45,8 @@ impl Decoder {
     pub unsafe fn count(&mut self, place: u64, executed: &mut Executed) {
         // SAFETY: the caller guarantees an instruction; instructions are aligned to 4 bytes.
         let code = unsafe { (place as *const u32).read() };
-        if code == RETURN {
-            return;
-        }
         executed.instructions += 1.0;
+        executed.returns += f64::from(u8::from(code == RETURN));
         match code >> 25 & 0xf {
             // Branches, exceptions, system instructions; of the latter two, kernels have only SVC.
             0b1010 | 0b1011 => executed.branches += f64::from(u8::from(code & 0xffe0_001f != SVC)),
@@ -60,21 +58,26 @@ impl Decoder {
 
 const SVC: u32 = 0xd400_0001;
 
-/// Counts loads and stores of one register at an unsigned offset, and of pairs.
+/// Counts loads and stores of one register at an offset, and of pairs.
 fn access(code: u32, executed: &mut Executed) {
     let is_vector = code >> 26 & 1 == 1;
     let is_load = code >> 22 & 1 == 1;
     let size = code >> 30;
-    let (bytes, past_the_caches) = match (code >> 27 & 0b111, code >> 23 & 0b111) {
-        (0b111, 0b010) => (1 << size, false),
+    let scaled = u64::from(code >> 10 & 0xfff);
+    let (bytes, past_the_caches, offset) = match (code >> 27 & 0b111, code >> 23 & 0b111) {
+        (0b111, 0b010) => (1 << size, false, scaled << size),
+        // LDUR, STUR: an offset in bytes; no kernel has a negative one.
+        (0b111, 0b000) if code >> 10 & 0b11 == 0 && code >> 21 & 1 == 0 => {
+            (1 << size, false, u64::from(code >> 12 & 0x1ff))
+        }
         // Whole vector registers.
-        (0b111, 0b011) if is_vector => (16, false),
+        (0b111, 0b011) if is_vector => (16, false, scaled << 4),
         // LDNP, STNP of vector registers
-        (0b101, 0b000) if is_vector => (2 * (4 << size), true),
+        (0b101, 0b000) if is_vector => (2 * (4 << size), true, 0),
         _ => panic!("no kernel has {code:#010x}"),
     };
     match is_load {
-        true => executed.load(bytes.into()),
+        true => executed.load(bytes.into(), offset),
         false => executed.store(bytes.into(), past_the_caches),
     }
 }

@@ -47,18 +47,18 @@ impl Decoder {
         let instruction = iced_x86::Decoder::with_ip(64, code, place, DecoderOptions::NONE).decode();
         assert!(!instruction.is_invalid());
         let flow = instruction.flow_control();
-        if flow == FlowControl::Return {
-            return;
-        }
         executed.instructions += 1.0;
-        // A system call is no branch, and no kernel calls a function.
+        // A system call is no branch; iced-x86 calls it FlowControl::Call.
+        let is_call = flow == FlowControl::Call && instruction.mnemonic() == Mnemonic::Call;
+        let is_return = flow == FlowControl::Return;
         let branches = [FlowControl::ConditionalBranch, FlowControl::UnconditionalBranch];
-        executed.branches += f64::from(u8::from(branches.contains(&flow)));
+        executed.branches += f64::from(u8::from(branches.contains(&flow) || is_call || is_return));
+        executed.returns += f64::from(u8::from(is_return));
         executed.operations += operations(instruction.mnemonic());
         for memory in self.0.info(&instruction).used_memory() {
             let bytes = memory.memory_size().size() as f64;
             match memory.access() {
-                OpAccess::Read => executed.load(bytes),
+                OpAccess::Read => executed.load(bytes, memory.displacement()),
                 OpAccess::Write => executed.store(bytes, instruction.mnemonic() == Mnemonic::Movntpd),
                 // lea does not access its operand.
                 OpAccess::None | OpAccess::NoMemAccess => {}

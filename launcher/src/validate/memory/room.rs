@@ -2,6 +2,7 @@
 
 use super::controllers::socket;
 use pmmpi::node::CpuSet;
+use pmmpi_kernels::Caches;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -52,18 +53,30 @@ fn text(path: PathBuf) -> Option<String> {
     Some(fs::read_to_string(path).ok()?.trim().to_owned())
 }
 
+/// The data caches of hardware thread `cpu`, by level; 0 for those that sysfs does not show.
+pub fn caches_of(root: &Path, cpu: u32) -> Caches {
+    let size =
+        |level| data_caches(root, cpu).into_iter().find(|(of, _)| *of == level).map_or(0, |(_, bytes)| bytes);
+    Caches { l1_bytes: size(1), l2_bytes: size(2), l3_bytes: size(3) }
+}
+
 /// The sum of the data caches from the second level on. It is an upper limit, because a line may be in several of them.
 fn caches(root: &Path, cpu: u32) -> Option<u64> {
+    let large = data_caches(root, cpu).into_iter().filter(|(level, _)| *level >= 2);
+    Some(large.map(|(_, bytes)| bytes).sum()).filter(|bytes| *bytes > 0)
+}
+
+/// Level and size (bytes) of each cache of a hardware thread that holds data.
+fn data_caches(root: &Path, cpu: u32) -> Vec<(u32, u64)> {
     let folder = root.join(format!("sys/devices/system/cpu/cpu{cpu}/cache"));
-    let indices = fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path());
-    let size = |index: PathBuf| {
+    let indices = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let cache = |index: PathBuf| {
         let level: u32 = text(index.join("level"))?.parse().ok()?;
         let holds_data = text(index.join("type"))? != "Instruction";
-        (level >= 2 && holds_data).then(|| cache_size(&text(index.join("size"))?))?
+        Some((level, holds_data.then(|| cache_size(&text(index.join("size"))?))??))
     };
     // Ignore impossible sizes.
-    let sizes: Vec<u64> = indices.filter_map(size).filter(|bytes| *bytes < 1 << 40).collect();
-    Some(sizes.iter().sum()).filter(|bytes| *bytes > 0)
+    indices.filter_map(cache).filter(|(_, bytes)| *bytes < 1 << 40).collect()
 }
 
 /// A NUMA node of another socket that holds some of these bytes: because of the process's memory policy, or because
@@ -192,6 +205,14 @@ mod tests {
 
     fn find(root: &Root) -> Result<ArraySize, String> {
         ArraySize::find(root.path(), 0)
+    }
+
+    #[test]
+    fn caches_have_the_sizes_of_sysfs() {
+        let milan = machine("512K", "32768K", 1);
+        let expected = Caches { l1_bytes: 32 << 10, l2_bytes: 512 << 10, l3_bytes: 32 * MIB };
+        assert_eq!(caches_of(milan.path(), 0), expected);
+        assert_eq!(caches_of(milan.path(), 1), Caches::default());
     }
 
     #[test]

@@ -225,7 +225,10 @@ struct Script {
 impl Script {
     fn exactly(kernel: &Kernel, of_reads: f64, of_writes: f64) -> Self {
         let bytes = |at: usize| {
-            let expected = kernel.expected().into_iter().find(|expected| expected.event == BYTES[at].event);
+            let expected = kernel
+                .expected(&pmmpi_kernels::Caches::default())
+                .into_iter()
+                .find(|expected| expected.event == BYTES[at].event);
             expected.map(|expected| (expected.low.of(TRIPS) + expected.high.of(TRIPS)) / 2.0).unwrap()
         };
         // Each count is one line.

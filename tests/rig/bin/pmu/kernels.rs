@@ -2,7 +2,7 @@
 
 use crate::{Check, instructions, unless};
 use pmmpi::counters::perf_event_open::Target;
-use pmmpi_kernels::{EMPTY, Function, Memory, Prepared};
+use pmmpi_kernels::{Caches, EMPTY, Function, Memory, Prepared};
 use rig::counting::Counted;
 use std::process::Command;
 
@@ -10,7 +10,8 @@ use std::process::Command;
 pub fn on_paper() -> Check {
     let (mut counted, mut wrong) = (0, Vec::new());
     // One hardware thread is enough: a thread that already is where it should be makes the same calls.
-    let prepared = |memory: Memory, trips| memory.prepare(trips, [0, 0]).map_err(|e| e.to_string());
+    let prepared =
+        |memory: Memory, trips| memory.prepare(trips, [0, 0], &Caches::default()).map_err(|e| e.to_string());
     let nothing = user_instructions(EMPTY, 0, &prepared(Memory::None, 0)?)?;
     for kernel in pmmpi_kernels::all().iter().filter(|kernel| (kernel.body.runs_here)()) {
         for trips in [1, kernel.trips / 10] {
