@@ -410,6 +410,43 @@ mod hpl {
     }
 }
 
+mod perf {
+    use super::*;
+
+    #[test]
+    fn samples_count_by_their_period() {
+        let results = read(&fixture("perf/spin.txt"), &ImportOptions::default());
+        assert_eq!(results.sources[0].format, FileFormat::Perf);
+        assert_eq!(rows(&results), [row("vm/1", 1.02055)]);
+        // 5184 samples, one for each 100,000 ns; pmmpi's table has no name for this clock.
+        assert_eq!(counter(&results, "cpu-clock"), [Some(518_400_000.0)]);
+        assert_eq!(results.table.counters.len(), 1);
+        assert_columns_agree(&results);
+    }
+
+    #[test]
+    fn counts_of_a_group_are_not_read_and_a_header_is_needed() {
+        let results = read(&fixture("perf/group.txt"), &ImportOptions::default());
+        assert_eq!(rows(&results).len(), 1);
+        assert!(results.table.counters.is_empty());
+        let unread: Vec<&String> = results.unread.keys().collect();
+        assert!(
+            unread[0].contains("cpu-clock, page-faults") && unread[0].contains("--no-group"),
+            "{unread:?}"
+        );
+        let folder = Folder::new();
+        let whole = std::fs::read_to_string(fixture("perf/spin.txt")).unwrap();
+        let without = whole.replace("# sample duration", "# duration");
+        let results = read(&folder.put("n1/perf.txt", without), &ImportOptions::default());
+        assert_eq!(results.rejected_rows, 1);
+        assert!(reasons(&results)[0].1.contains("sample duration"));
+        let (_, body) = whole.split_once("# ========\n#\n").unwrap();
+        let hint = "# To display the perf.data header info, please use --header/--header-only options.\n#\n";
+        let results = read(&folder.put("n2/perf.txt", format!("{hint}{body}")), &ImportOptions::default());
+        assert!(results.unusable[0].reason.contains("perf report --stdio --header"));
+    }
+}
+
 mod hyperfine {
     use super::*;
 
@@ -617,6 +654,7 @@ mod files {
             ("hpl/n02/HPL.out", FileFormat::Hpl),
             ("hpl/hpcc/hpccoutf.txt", FileFormat::Hpl),
             ("hyperfine/hyperfine.json", FileFormat::Hyperfine),
+            ("perf/spin.txt", FileFormat::Perf),
             ("reframe/report-3.12.0.json", FileFormat::Reframe),
             ("reframe/report-4.5.2.json", FileFormat::Reframe),
             ("reframe/report-4.9.2.json", FileFormat::Reframe),
@@ -634,7 +672,8 @@ mod files {
     #[test]
     fn what_is_not_known_is_named_with_what_was_tried() {
         let folder = Folder::new();
-        let tried = "matches no format that pmmpi reads (csv, parquet, hpl, hyperfine, reframe, superbench)";
+        let tried =
+            "matches no format that pmmpi reads (csv, parquet, hpl, hyperfine, reframe, superbench, perf)";
         for (name, content, looks_like) in [
             ("notes.txt", &b"hello\n"[..], ""),
             ("a.csv.gz", b"\x1f\x8b\x08", "; it looks like compressed data: unpack it first"),
@@ -660,7 +699,7 @@ mod files {
         assert_eq!(read(folder.path(), &ImportOptions::default()).unusable[0].reason, "contains no files");
         folder.put("notes.txt", "hello\n");
         let reason = "contains no results: 1 file, none in a format that pmmpi reads (csv, parquet, hpl, \
-                      hyperfine, reframe, superbench)";
+                      hyperfine, reframe, superbench, perf)";
         assert_eq!(read(folder.path(), &ImportOptions::default()).unusable[0].reason, reason);
     }
 
@@ -691,12 +730,13 @@ mod files {
         /// No file causes a panic, whatever format it is read as, and its content is reported.
         #[test]
         fn no_damage_is_a_panic(
-            which in 0usize..6, damage in proptest::collection::vec((any::<usize>(), any::<u8>()), 1..5)
+            which in 0usize..7, damage in proptest::collection::vec((any::<usize>(), any::<u8>()), 1..5)
         ) {
             let files = [
                 "hpl/n02/HPL.out", "hpl/hpcc/hpccoutf.txt", "hyperfine/hyperfine.json",
                 "reframe/report-3.12.0.json",
                 "reframe/report-4.9.2.json", "superbench/by-hand.jsonl",
+                "perf/spin.txt",
             ];
             let mut bytes = std::fs::read(fixture(files[which])).unwrap();
             for (at, byte) in damage {

@@ -18,6 +18,7 @@ mod invalid_value;
 mod json;
 pub(crate) mod parquet;
 mod path_pattern;
+mod perf;
 mod reframe;
 mod row;
 mod superbench;
@@ -242,6 +243,7 @@ fn read_file(path: &Path, options: &ImportOptions, building: &mut Building, aske
         FileFormat::Hyperfine => hyperfine::read(content, options, building),
         FileFormat::Reframe => reframe::read(content, options, building),
         FileFormat::Superbench => superbench::read(content, options, building),
+        FileFormat::Perf => perf::read(content, options, building),
     };
     building.end(read.err());
 }

@@ -25,12 +25,14 @@ pub enum FileFormat {
     Reframe,
     /// SuperBench's results-summary.jsonl.
     Superbench,
+    /// `perf report --stdio --header`.
+    Perf,
 }
 
 impl FileFormat {
     /// Each format that other tools write.
-    pub const ALL: [Self; 6] =
-        [Self::Csv, Self::Parquet, Self::Hpl, Self::Hyperfine, Self::Reframe, Self::Superbench];
+    pub const ALL: [Self; 7] =
+        [Self::Csv, Self::Parquet, Self::Hpl, Self::Hyperfine, Self::Reframe, Self::Superbench, Self::Perf];
 
     /// The name in options and messages.
     pub fn name(self) -> &'static str {
@@ -42,6 +44,7 @@ impl FileFormat {
             Self::Hyperfine => "hyperfine",
             Self::Reframe => "reframe",
             Self::Superbench => "superbench",
+            Self::Perf => "perf",
         }
     }
 
@@ -98,6 +101,10 @@ pub fn detect(head: &[u8], extension: Option<&str>) -> Option<FileFormat> {
             return Some(FileFormat::Superbench);
         }
         return None;
+    }
+    // Without --header, only this sentence tells that perf wrote the file.
+    if first == Some(&b'#') && (has("# perf version : ") || has("display the perf.data header info")) {
+        return Some(FileFormat::Perf);
     }
     // HPL.dat and hpccinf.txt begin with "HPLinpack benchmark input file".
     let hpl = memchr::memmem::find_iter(head, b"HPLinpack ")
