@@ -15,6 +15,7 @@ mod key;
 mod links;
 mod topology;
 mod transports;
+mod turbo_steps;
 
 pub use cores::{Cores, first_of_chips};
 pub use counted::counted;
@@ -27,3 +28,4 @@ pub(crate) use kernel_files::text as kernel_text;
 pub use key::NodeKey;
 pub use topology::{CacheLevel, HwThread, NumaNode, Topology};
 pub use transports::of_process as transports_of_process;
+pub use turbo_steps::{NoTurboSteps, TurboSteps};

@@ -25,6 +25,7 @@ mod screen_times;
 pub mod screened_run;
 pub mod series;
 mod split_labels;
+mod turbo_flag;
 mod unread_paths;
 pub mod warnings;
 

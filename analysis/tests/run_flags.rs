@@ -7,6 +7,10 @@ mod common;
 mod runs;
 
 use common::*;
+use pmmpi::RankId;
+use pmmpi::counters::counts::{CountRow, GroupCounts};
+use pmmpi::counters::event::{Encoding, Event, kind};
+use pmmpi::counters::probe::{Scope, Set};
 use pmmpi::node::{CpuSet, HwThread, Topology};
 use pmmpi::record::Run;
 use serde_json::Value;
@@ -136,4 +140,93 @@ fn nodes_that_differ_within_a_run_are_named() {
     let expected =
         format!("nodes differ: kernel_options is {x}..., but {x}... on a; microcode is 0x1, but 0x2 on c");
     assert_eq!(flags(&run), [["unequal-nodes".to_owned(), expected]]);
+}
+
+/// Ranks that counted cycles at this frequency, on nodes with turbo steps for one and for two active cores of a socket. The
+/// reference cycles are those of a TSC of 2 GHz.
+fn at_frequency(ranks: &[(&str, &str)], ghz: f64, steps: Option<&str>) -> Run {
+    let mut run = measured(ranks);
+    for node in &mut run.nodes {
+        let facts = node.facts.as_mut().unwrap();
+        steps.iter().for_each(|steps| facts.inventory.set("turbo_steps", (*steps).to_owned()));
+    }
+    let event = |name: &str, config| (Event::counted(name, Encoding::new(kind::HARDWARE, config)), None);
+    let events = vec![event("cycles", 0), event("ref_cycles", 9)];
+    run.counts.sets = vec![Set { scope: Scope::Task, events, groups: vec![vec![0, 1]] }];
+    let seconds = 8.0; // t1 to t2
+    let counts = [ghz, 2.0].map(|ghz| (ghz * seconds * 1e9) as u64).to_vec();
+    let counted = GroupCounts { enabled_ns: 8 * S as u64, running_ns: 8 * S as u64, counts };
+    let row = |rank: &pmmpi::record::RankRecord| CountRow {
+        rank: RankId(rank.rank.0),
+        cpu: None,
+        set: 0,
+        region: None,
+        groups: vec![Some(counted.clone())],
+    };
+    run.counts.rows = run.ranks.iter().map(row).collect();
+    run.ranks.iter_mut().for_each(|rank| rank.tsc = Some([0, (2.0 * seconds * 1e9) as u64]));
+    run
+}
+
+#[test]
+fn cores_below_their_turbo_step_raise_a_flag() {
+    const STEPS: Option<&str> = Some("1: 3.70 GHz, 2: 3.00 GHz");
+    let message = |run: &Run| {
+        let raised = flags(run).into_iter().find(|[code, _]| code == "below-turbo-step");
+        raised.map(|[_, message]| message)
+    };
+    // Cores 0 and 1 are of one socket: 3.0 GHz is its step, and 2.8 GHz is 7 % below.
+    let two = [("n1", "0"), ("n1", "1")];
+    let text = message(&at_frequency(&two, 2.8, STEPS)).unwrap();
+    assert!(
+        text.starts_with(
+            "cores ran at 2.80 GHz, but the turbo step for 2 active cores per socket is 3.00 GHz (n1)"
+        ),
+        "{text}"
+    );
+    assert_eq!(message(&at_frequency(&two, 2.9, STEPS)), None);
+    // One core on each socket may have 3.7 GHz.
+    let apart = [("n1", "0"), ("n1", "2")];
+    assert!(
+        message(&at_frequency(&apart, 3.0, STEPS)).unwrap().contains("1 active core per socket is 3.70 GHz")
+    );
+    // A rank that may run on both cores may keep both active.
+    assert_eq!(message(&at_frequency(&[("n1", "0-1")], 3.0, STEPS)), None);
+    // Hardware threads 0 and 4 are one core.
+    assert!(message(&at_frequency(&[("n1", "0"), ("n1", "4")], 3.0, STEPS)).is_some());
+    // Of all sockets, the one of which least may be expected counts.
+    let unequal = [("n1", "0"), ("n1", "1"), ("n1", "2")];
+    assert_eq!(message(&at_frequency(&unequal, 3.0, STEPS)), None);
+}
+
+#[test]
+fn without_known_steps_there_is_no_flag_of_turbo() {
+    let two = [("n1", "0"), ("n1", "1")];
+    let is_raised = |run: &Run| codes(run).contains(&"below-turbo-step".to_owned());
+    assert!(!is_raised(&at_frequency(&two, 2.2, None)));
+    // The steps end with one core.
+    assert!(!is_raised(&at_frequency(&two, 2.2, Some("1: 3.70 GHz"))));
+    let mut off = at_frequency(&two, 2.2, Some("2: 3.00 GHz"));
+    assert!(is_raised(&off));
+    off.nodes[0].facts.as_mut().unwrap().inventory.set("turbo", "off".to_owned());
+    assert!(!is_raised(&off));
+    // One of two nodes does not know its steps.
+    let mut half = at_frequency(&[("n1", "0"), ("n2", "0")], 2.2, Some("2: 3.00 GHz"));
+    assert!(is_raised(&half));
+    half.nodes[1].facts.as_mut().unwrap().inventory = pmmpi::node::Inventory::default();
+    assert!(!is_raised(&half));
+}
+
+#[test]
+fn a_limit_below_the_turbo_step_is_what_may_be_expected() {
+    let mut run = at_frequency(&[("n1", "0"), ("n1", "1")], 2.3, Some("2: 3.00 GHz"));
+    let settings = &mut run.nodes[0].facts.as_mut().unwrap().settings;
+    settings.frequency_limits_hz = Some([1_000_000_000, 2_400_000_000]);
+    assert!(!codes(&run).contains(&"below-turbo-step".to_owned()));
+    run.nodes[0].facts.as_mut().unwrap().settings.frequency_limits_hz = Some([1_000_000_000, 2_500_000_000]);
+    let raised = flags(&run).into_iter().find(|[code, _]| code == "below-turbo-step").unwrap();
+    assert!(
+        raised[1].contains("the highest frequency that is set for 2 active cores per socket is 2.50 GHz"),
+        "{raised:?}"
+    );
 }

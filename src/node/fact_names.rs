@@ -1,7 +1,7 @@
 //! Names of facts that equal nodes have in common.
 
 /// Names with their meaning. A program that reads run files may find other names: those of a newer pmmpi.
-pub const FACTS: [(&str, &str); 25] = [
+pub const FACTS: [(&str, &str); 26] = [
     ("hardware_threads", "hardware threads that are online"),
     ("numa_nodes", "NUMA nodes that are online"),
     ("smt", "simultaneous multithreading: on, off, ..."),
@@ -15,6 +15,10 @@ pub const FACTS: [(&str, &str); 25] = [
     ("other_hugepages", "reserved huge pages of other sizes, or none"),
     ("numa_balancing", "whether the Linux kernel moves pages between NUMA nodes: on, off, memory tiering"),
     ("turbo", "whether processors may run faster than their nominal frequency: on, off"),
+    (
+        "turbo_steps",
+        "highest frequency of up to so many active cores of a socket, without wide vector instructions (Intel; only root may read it)",
+    ),
     (
         "other_governors",
         "governors that differ from that of the first hardware thread, or none if all are equal",

@@ -6,6 +6,7 @@
 use super::cpu_set::CpuSet;
 use super::inventory::Inventory;
 use super::kernel_files::text;
+use super::turbo_steps::TurboSteps;
 use crate::clock::Crystal;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -79,11 +80,9 @@ pub struct NodeSettings {
 impl NodeFacts {
     /// Reads what the files below `root` (normally "/") say.
     pub fn read(root: &Path) -> Self {
-        Self {
-            hardware: Hardware::read(root),
-            settings: NodeSettings::read(root),
-            inventory: Inventory::read(root),
-        }
+        let hardware = Hardware::read(root);
+        let inventory = inventory(root, &hardware);
+        Self { hardware, settings: NodeSettings::read(root), inventory }
     }
 
     /// Reads again what may change without a boot.
@@ -91,7 +90,7 @@ impl NodeFacts {
         Self {
             hardware: self.hardware.clone(),
             settings: NodeSettings::read(root),
-            inventory: Inventory::read(root),
+            inventory: inventory(root, &self.hardware),
         }
     }
 
@@ -134,7 +133,20 @@ impl NodeFacts {
     }
 }
 
+fn inventory(root: &Path, hardware: &Hardware) -> Inventory {
+    let mut inventory = Inventory::read(root);
+    if let Some(steps) = hardware.turbo_steps(root) {
+        inventory.set("turbo_steps", steps.to_string());
+    }
+    inventory
+}
+
 impl Hardware {
+    /// The turbo steps of this processor. `None` if it shows none, or if this process may not read them.
+    pub fn turbo_steps(&self, root: &Path) -> Option<TurboSteps> {
+        TurboSteps::read(root, self.cpu_vendor.as_deref()?, self.cpu_family?, self.cpu_model?)
+    }
+
     /// See [`NodeFacts::read`].
     pub fn read(root: &Path) -> Self {
         // The first page of cpuinfo holds the first processor. Reading the whole file asks every core for its

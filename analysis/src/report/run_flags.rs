@@ -2,6 +2,7 @@
 //! little of the time.
 
 use super::metrics::{Flag, MetricReport};
+use super::turbo_flag;
 use crate::table::node_class;
 use crate::table::run_settings::may_differ_between_nodes;
 use pmmpi::node::{CpuSet, HwThread, NodeFacts, Topology};
@@ -29,17 +30,20 @@ pub enum RunFlag {
     UnequalNodes,
     /// Values that were counted for a small part of the time.
     LowRunningShare,
+    /// Cores were slower than the turbo step of so many active cores.
+    BelowTurboStep,
 }
 
 impl RunFlag {
     /// All kinds.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::UnboundRanks,
         Self::OverlappingRanks,
         Self::MoreRanksThanCores,
         Self::MovedRanks,
         Self::UnequalNodes,
         Self::LowRunningShare,
+        Self::BelowTurboStep,
     ];
 
     /// A stable name for scripts.
@@ -51,6 +55,7 @@ impl RunFlag {
             Self::MovedRanks => "moved-ranks",
             Self::UnequalNodes => "unequal-nodes",
             Self::LowRunningShare => "low-running-share",
+            Self::BelowTurboStep => "below-turbo-step",
         }
     }
 
@@ -77,6 +82,11 @@ impl RunFlag {
             Self::LowRunningShare => {
                 "metrics have inputs that were counted less than 20 % of the time, so no verdict uses them: count fewer groups \
                  at once, or use `pmmpi repeat --groups`"
+            }
+            Self::BelowTurboStep => {
+                "cores ran more than 5 % below the frequency of the turbo step for so many active cores: look at power and \
+                 temperature, at wide vector instructions, which have lower steps, and at other programs on the sockets. pmmpi \
+                 judges this only if all nodes have the fact `turbo_steps`, which only root can read"
             }
         }
     }
@@ -139,6 +149,9 @@ pub fn of(run: &Run, metrics: &[MetricReport]) -> Vec<Flag> {
             if low.len() == 1 { "it" } else { "them" }
         );
         raise(RunFlag::LowRunningShare, message);
+    }
+    if let Some(message) = turbo_flag::below_step(run, metrics) {
+        raise(RunFlag::BelowTurboStep, message);
     }
     flags
 }

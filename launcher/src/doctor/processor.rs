@@ -3,6 +3,7 @@
 use super::check::Check;
 use super::machine::Machine;
 use pmmpi::counters::core_pmus::DEVICES;
+use pmmpi::node::Hardware;
 use std::collections::BTreeSet;
 
 /// True inside a virtual machine. On x86 the processor reports this, elsewhere the firmware's tables do.
@@ -193,13 +194,22 @@ pub fn turbo(machine: &dyn Machine) -> Check {
         ),
         Some((off, file)) => Check::limits(
             NAME,
-            "on",
+            format!("on; turbo steps: {}", steps(machine)),
             "the frequency depends on temperature and on the number of busy cores: runs vary, and a \
              node with few busy cores looks faster. If your jobs run with turbo, leave turbo on, and compare the frequency \
-                 of nodes (cycles / reference cycles)",
+                 of nodes (cycles / reference cycles). If pmmpi runs as root, the report also compares the frequency with \
+                 the turbo steps, where the processor shows them",
             format!("echo {off} > /{file}"),
         ),
     }
+}
+
+/// The highest frequency of so many active cores, or why it is unknown.
+fn steps(machine: &dyn Machine) -> String {
+    let steps = Hardware::read(machine.root()).turbo_steps(machine.root());
+    steps.map_or("unknown (only root may read them, with the kernel module msr)".to_owned(), |steps| {
+        steps.to_string()
+    })
 }
 
 /// PMUs of cores. x86 has one, named "cpu". On hybrid x86 and on other processors there is one per kind of core, and
@@ -320,5 +330,12 @@ mod tests {
             assert_eq!(with(file, off).status, Status::Ok);
         }
         assert_eq!(turbo(&Fake::new()).status, Status::Limits);
+        assert!(with("cpufreq/boost", "1").found.starts_with("on; turbo steps: unknown"));
+        let cpuinfo = "vendor_id : GenuineIntel\ncpu family : 6\nmodel : 45\n";
+        let sandy_bridge =
+            Fake::new().file("proc/cpuinfo", cpuinfo).file(&format!("{CPUS}/cpufreq/boost"), "1");
+        // The register is 8 bytes at its address.
+        let sandy_bridge = sandy_bridge.file("dev/cpu/0/msr", &format!("{}########", " ".repeat(0x1ad)));
+        assert_eq!(turbo(&sandy_bridge).found, "on; turbo steps: 8: 3.50 GHz");
     }
 }
