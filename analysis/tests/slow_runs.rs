@@ -190,6 +190,20 @@ fn the_spread_of_runs_is_told() {
         .map(|share| (share["by"].as_f64().unwrap(), share["share"].as_f64().unwrap()))
         .collect();
     assert_eq!(shares[3..], [(0.1, 0.01), (0.2, 0.0)], "{spread}");
+    // The distribution says the same at its ends and in the middle.
+    let ecdf: Vec<f64> =
+        spread["ecdf"].as_array().unwrap().iter().map(|value| value.as_f64().unwrap()).collect();
+    assert_eq!(
+        (ecdf.len(), ecdf[0], ecdf[50], ecdf[99], ecdf[100]),
+        (101, 0.0, at("p50"), at("p99"), at("max"))
+    );
+    assert!(ecdf.is_sorted());
+    let html = out(&report(&["report", path, "--format", "html"]));
+    assert!(html.contains("part of 400 runs that is at most so much slower than the fastest"), "{html}");
+    // One step for each part of a hundred; the few runs of the other class have no picture.
+    assert_eq!(html.matches("class=\"curve\"").count(), 1);
+    let curve = html.split("class=\"curve\" d=\"").nth(1).unwrap().split('"').next().unwrap();
+    assert_eq!(curve.matches('H').count(), 101);
     let text = out(&report(&["report", path]));
     assert!(
         text.contains("400 runs: the fastest took 100.000 s; 50 % are slower by more than 2.5 %, "),

@@ -1,6 +1,7 @@
 //! The report as one HTML file without scripts and external content; its security policy would block both. It is also
 //! well-formed XML, and the tests read it as such.
 
+mod ecdf_plot;
 mod places_plot;
 mod plot;
 
@@ -10,7 +11,7 @@ use super::tabular::{Cell, Table};
 use super::{answer, cells, first_warnings, one_line, screen, where_slow};
 use crate::report::Report;
 use crate::stats::verdict_rule::Verdict;
-use crate::verdicts::node_report::NodeReport;
+use crate::verdicts::node_report::{ClassReport, NodeReport};
 use std::collections::{BTreeMap, BTreeSet};
 
 const STYLE: &str = include_str!("html/style.css");
@@ -66,11 +67,15 @@ fn plots(report: &Report) -> String {
     }
     let of_classes: String =
         classes.into_iter().filter_map(|(number, nodes)| plot::of_class(number, &nodes)).take(MOST).collect();
+    let spread = |class: &ClassReport| {
+        ecdf_plot::of_class(*numbers.get(class.class.as_str())?, class.run_spread.as_ref()?)
+    };
+    let of_runs: String = report.classes.iter().filter_map(spread).take(MOST).collect();
     let nodes = report.nodes.iter();
     let nodes = nodes.filter_map(|node| Some((cells::shortened(&node.node), node.places.as_deref()?)));
     let runs = report.slow_runs.iter();
     let runs = runs.filter_map(|run| Some((where_slow::name_of_run(run), run.places.as_ref()?)));
-    of_classes + &places_plot::of(nodes) + &places_plot::of(runs)
+    of_classes + &of_runs + &places_plot::of(nodes) + &places_plot::of(runs)
 }
 
 fn of_table(table: &Table) -> String {

@@ -366,6 +366,9 @@ pub struct RunSpread {
     pub slowdown: BTreeMap<&'static str, f64>,
     /// Shares of runs that are slower than the fastest one by more than a limit.
     pub shares: Vec<ShareSlower>,
+    /// The empirical distribution: at index p, the slowdown of the slowest of the fastest p % of the runs (the nearest rank;
+    /// at index 0, of the fastest run).
+    pub ecdf: Vec<f64>,
 }
 
 /// A share of runs.

@@ -31,10 +31,8 @@ pub(super) fn of(table: &RunTable, session: &JudgedSession) -> Option<RunSpread>
         return None;
     }
     // The nearest rank: an actual run.
-    let part = |(name, part): (&'static str, f64)| {
-        let rank = ((part * runs as f64).ceil() as usize).clamp(1, runs);
-        (name, slower(seconds[rank - 1]))
-    };
+    let at_rank = |rank: usize| slower(seconds[rank.clamp(1, runs) - 1]);
+    let part = |(name, part): (&'static str, f64)| (name, at_rank((part * runs as f64).ceil() as usize));
     let mut slowdown: BTreeMap<&'static str, f64> = PARTS.into_iter().map(part).collect();
     slowdown.insert("max", slower(seconds[runs - 1]));
     let share = |by: f64| {
@@ -47,5 +45,7 @@ pub(super) fn of(table: &RunTable, session: &JudgedSession) -> Option<RunSpread>
         fastest_s: fastest,
         slowdown,
         shares: SLOWER_BY.into_iter().map(share).collect(),
+        // Whole numbers: 0.07 * 400 is a little more than 28.
+        ecdf: (0..=100).map(|percent| at_rank((percent * runs).div_ceil(100))).collect(),
     })
 }
