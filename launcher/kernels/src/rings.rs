@@ -1,9 +1,9 @@
 //! Rings of pointers that are larger than a cache or a TLB, so that a known part of the loads misses it.
 //!
 //! A load that follows a ring of W entries meets each entry again after W loads. Of such a cyclic order, a cache of C
-//! entries serves at most C / W of the loads, whatever it replaces: Belady's optimal replacement reaches (C - 1) / (W -
-//! 1) (L. A. Belady: A study of replacement algorithms for a virtual-storage computer, IBM Systems Journal 5, 1966). So
-//! at least 1 - C / W of the loads miss. A prefetcher cannot predict the order, and the lines beside an entry, which
+//! entries serves at most the part C / W of the loads, whatever it replaces: also with Belady's optimal replacement (L. A.
+//! Belady: A study of replacement algorithms for a virtual-storage computer, IBM Systems Journal 5, 1966). So at least
+//! the part (W - C) / W of the loads misses. A prefetcher cannot predict the order, and the lines beside an entry, which
 //! some prefetchers fetch too, hold no entry.
 
 /// Sizes of the data caches of a hardware thread (bytes); 0 if unknown, or if the processor has no such cache.
