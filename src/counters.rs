@@ -14,6 +14,7 @@ pub mod counts;
 pub mod default;
 pub mod descriptor_room;
 pub mod event;
+pub mod expected;
 pub mod perf_event_open;
 pub mod probe;
 pub mod reading;

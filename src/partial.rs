@@ -24,7 +24,7 @@ pub use frame::{About, CarrierNote, Frame, KeptRank};
 pub use node_file::NodeFile;
 pub use read::read;
 
-use crate::counters::requested::AskedFor;
+use crate::counters::selection::Selection;
 use crate::record::RunHeader;
 use crate::session::instructions::Keep;
 use std::fs;
@@ -42,8 +42,10 @@ const NODE_SUFFIX: &str = ".node";
 const OLD_RUN_FILE: &str = "run";
 
 /// The instruction to keep a run in the folder `out`, which must exist.
-pub fn keep_in(out: &Path, header: RunHeader, asked: Vec<AskedFor>) -> io::Result<Keep> {
-    Ok(Keep { folder: folder_of(out, &header.run_id)?, header, asked })
+pub fn keep_in(out: &Path, header: RunHeader, selection: &Selection) -> io::Result<Keep> {
+    let Selection { asked, expected, .. } = selection;
+    let folder = folder_of(out, &header.run_id)?;
+    Ok(Keep { folder, header, asked: asked.clone(), expected: expected.clone() })
 }
 
 /// The folder of the run `run_id` in the folder `out`.

@@ -198,6 +198,10 @@ fn options(run: &Run) -> Pairs {
         let events = asked.events.iter().map(|(scope, name)| format!("{name} ({})", scope.name()));
         push(&mut pairs, &asked.typed, Some(events.collect::<Vec<String>>().join(", ")));
     }
+    for expected in &run.expected {
+        let part = expected.part.as_ref().map_or(String::new(), |part| format!("{part}:"));
+        push(&mut pairs, &format!("--expect {part}instructions"), Some(expected.instructions));
+    }
     pairs
 }
 

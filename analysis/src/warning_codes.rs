@@ -129,6 +129,10 @@ codes! {
         "If some ranks wait at the start or end of a region, the other ranks did not reach this place: \
          look for the missing call."
         "places of the ranks when the job ended: ranks 0, 1 at the end of region `solve`; rank 2 elsewhere"
+    ExpectedOfNothing "expected-of-nothing"
+        "`--expect` names a part of the program that was never entered."
+        "Compare the name with the program's calls of pmmpi_begin and pmmpi_probe_begin."
+        "--expect names `slove`, but the program has no such region"
     FailedRun "failed-run"
         "The program failed on a rank. The report does not use this run for medians and verdicts."
         "See the program's own messages."

@@ -3,6 +3,7 @@
 use super::default;
 use super::descriptor_room::DescriptorRoom;
 use super::event::Group;
+use super::expected::ExpectedInstructions;
 use super::perf_event_open::{Counters, Target};
 use super::probe::Scope;
 use super::reading::{Gap, WhyUnavailable};
@@ -21,6 +22,8 @@ pub struct Selection {
     pub sets: Vec<WantedSet>,
     /// The options that asked for events.
     pub asked: Vec<AskedFor>,
+    /// What `--expect` gives.
+    pub expected: Vec<ExpectedInstructions>,
 }
 
 /// Events that are counted at the same places.
@@ -53,7 +56,7 @@ impl Default for Selection {
 impl Selection {
     /// These sets, none of them requested by an option.
     pub fn of(sets: Vec<WantedSet>) -> Self {
-        Self { sets, asked: Vec::new() }
+        Self { sets, asked: Vec::new(), expected: Vec::new() }
     }
 
     /// The same sets with counters off.

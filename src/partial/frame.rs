@@ -2,6 +2,7 @@
 
 use super::SUFFIX;
 use crate::counters::counts::Counts;
+use crate::counters::expected::ExpectedInstructions;
 use crate::counters::requested::AskedFor;
 use crate::ids::RankId;
 use crate::record::run_file::VERSION;
@@ -35,6 +36,8 @@ pub struct About {
     pub header: RunHeader,
     /// The options that asked for events: see [`crate::record::Run`].
     pub asked: Vec<AskedFor>,
+    /// What `--expect` gives.
+    pub expected: Vec<ExpectedInstructions>,
 }
 
 /// The data of one rank so far.
@@ -97,11 +100,11 @@ impl About {
     /// From the launcher of the rank in `shared`. `keep` is the launcher's, `folder` is where the run is kept.
     pub fn of(shared: &SharedMemory, keep: Keep, folder: &Path) -> Option<Self> {
         let name = folder.file_name()?.to_str()?.strip_suffix(SUFFIX)?;
-        let Keep { mut header, asked, .. } = keep;
+        let Keep { mut header, asked, expected, .. } = keep;
         // Each launcher has its own run id. Rank 0's is valid, and the folder is named after it.
         name.clone_into(&mut header.run_id);
         let live = shared.live();
-        Some(Self { rank: live.rank(), size: live.size.load(Relaxed), header, asked })
+        Some(Self { rank: live.rank(), size: live.size.load(Relaxed), header, asked, expected })
     }
 }
 

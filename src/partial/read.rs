@@ -142,11 +142,11 @@ impl Left {
 
     fn into_run(self) -> Result<Run, RunFileError> {
         let Self { about, mut ranks, hosts, gathered, failure } = self;
-        let Some(About { size, header, asked, .. }) = about else {
+        let Some(About { size, header, asked, expected, .. }) = about else {
             return Err(failure.unwrap_or(RunFileError::Empty));
         };
         let mut run = Run::empty(header, size);
-        run.asked = asked;
+        (run.asked, run.expected) = (asked, expected);
         let mut nodes: HashMap<NodeKey, NodeId> = HashMap::new();
         let is_whole =
             |part: &Part| part.ranks.iter().all(|record| record.rank.0 < size) && part.counts.is_sound(size);

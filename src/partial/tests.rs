@@ -1,6 +1,7 @@
 use super::*;
 use crate::clock;
 use crate::counters::counter_table::CounterTable;
+use crate::counters::expected::ExpectedInstructions;
 use crate::counters::probe::{Scope, Scripted};
 use crate::counters::requested::AskedFor;
 use crate::ids::RankId;
@@ -25,6 +26,10 @@ fn header(run_id: &str) -> RunHeader {
 
 fn asked() -> Vec<AskedFor> {
     vec![AskedFor { typed: "--events work".into(), events: vec![(Scope::Task, "work".into())] }]
+}
+
+fn expected() -> Vec<ExpectedInstructions> {
+    vec![ExpectedInstructions { part: Some("solve".into()), instructions: 7 }]
 }
 
 /// A rank that has reached t1, with its agent's note.
@@ -64,7 +69,7 @@ impl Rank {
     }
 
     fn about(&self, header: RunHeader) -> Option<About> {
-        let keep = Keep { folder: self.told.folder.clone(), header, asked: asked() };
+        let keep = Keep { folder: self.told.folder.clone(), header, asked: asked(), expected: expected() };
         About::of(&self.shared, keep, &self.told.folder)
     }
 

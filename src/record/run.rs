@@ -8,7 +8,9 @@ use super::screened::Screened;
 use super::wire::{self, WireError};
 use crate::bounds::{Anchors, ElapsedBounds, JobStamps, MaxDrift, NodeLateness, Pings};
 use crate::counters::counts::Counts;
+use crate::counters::expected::ExpectedInstructions;
 use crate::counters::requested::AskedFor;
+use crate::counters::selection::Selection;
 use crate::ids::{NodeId, RankId};
 use crate::node::{HealthCount, NodeFacts, NodeKey, Topology};
 use crate::regions::Regions;
@@ -90,6 +92,9 @@ pub struct Run {
     /// The options that asked for events beside the default set.
     #[serde(skip)]
     pub asked: Vec<AskedFor>,
+    /// What `--expect` gives.
+    #[serde(skip)]
+    pub expected: Vec<ExpectedInstructions>,
     /// Set if the run is a round of `pmmpi screen`.
     #[serde(skip)]
     pub screened: Option<Screened>,
@@ -175,8 +180,15 @@ impl Run {
             starting_ns: None,
             counts: Counts::default(),
             asked: Vec::new(),
+            expected: Vec::new(),
             screened: None,
         }
+    }
+
+    /// Keeps the options that said what to count.
+    pub fn keep_options(&mut self, selection: &Selection) {
+        self.asked.clone_from(&selection.asked);
+        self.expected.clone_from(&selection.expected);
     }
 
     /// Adds a clock.

@@ -18,7 +18,7 @@
 //! | 4 | the crystals of its nodes, if known |
 //! | 5 | the options that asked for events beside the default set |
 //! | 6 | the inventories of its nodes, and what their kernels counted, if known |
-//! | 7 | what `pmmpi screen` adds to a round |
+//! | 7 | what `pmmpi screen` adds to a round; then, if the run has any, what `--expect` gives |
 
 use super::header::RunHeader;
 use super::node_additions::NodeAdditions;
@@ -245,6 +245,9 @@ fn to_bytes(run: &Run) -> Result<Vec<u8>, wire::WireError> {
     payload.extend(wire::encode(&run.asked)?);
     payload.extend(wire::encode(&NodeAdditions::of(run))?);
     payload.extend(wire::encode(&run.screened)?);
+    if !run.expected.is_empty() {
+        payload.extend(wire::encode(&run.expected)?);
+    }
     let mut bytes = Vec::with_capacity(HEADER_BYTES + payload.len());
     bytes.extend_from_slice(MAGIC);
     bytes.extend_from_slice(&VERSION.to_le_bytes());
@@ -333,6 +336,9 @@ fn decode(payload: &[u8], version: u32) -> Result<Option<Run>, wire::WireError> 
     }
     if version >= 7 {
         (run.screened, rest) = wire::decode_first(rest)?;
+        if !rest.is_empty() {
+            (run.expected, rest) = wire::decode_first(rest)?;
+        }
     }
     wire::end(rest)?;
     for (node, crystal) in of_nodes {

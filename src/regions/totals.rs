@@ -80,6 +80,8 @@ pub struct RegionBounds<'a> {
     pub mean_wait_ns: i64,
     /// The shortest and the longest entry of any rank, between its barriers (ns).
     pub entry_ns: [i64; 2],
+    /// Mean over all entries of all ranks of the time between the barriers (ns).
+    pub mean_entry_ns: i64,
 }
 
 impl Regions {
@@ -137,6 +139,11 @@ impl<'a> RegionBounds<'a> {
             slowest: (slowest.rank, slowest.inner_ns),
             mean_ns: mean(|t| t.inner_ns),
             mean_wait_ns: mean(|t| t.end_barrier_ns),
+            mean_entry_ns: {
+                let time_ns: i128 = rows.iter().map(|t| i128::from(t.inner_ns)).sum();
+                let entries: i128 = rows.iter().map(|t| i128::from(t.entries)).sum();
+                (time_ns / entries.max(1)) as i64
+            },
             entry_ns: [rows.iter().map(|t| t.shortest_ns).min()?, rows.iter().map(|t| t.longest_ns).max()?],
         })
     }

@@ -1,6 +1,7 @@
 //! Instructions of a launcher for the agent in its rank. Rank 0's instructions apply to all ranks: if ranks did
 //! different things, they would wait for each other.
 
+use crate::counters::expected::ExpectedInstructions;
 use crate::counters::requested::AskedFor;
 use crate::record::{RunHeader, wire};
 use crate::transport::collectives;
@@ -29,6 +30,8 @@ pub struct Keep {
     pub header: RunHeader,
     /// The options that asked for events: see [`crate::record::Run`].
     pub asked: Vec<AskedFor>,
+    /// What `--expect` gives.
+    pub expected: Vec<ExpectedInstructions>,
 }
 
 /// What ranks do together beside the barriers.

@@ -20,7 +20,8 @@ fn latest(runs: &[RunReport], has: impl Fn(&RunReport) -> bool) -> Option<(&RunR
 /// "regions of the last run, 97b5".
 fn whose(what: &str, of: &RunReport, id: &str, runs: &[RunReport]) -> String {
     let is_last = runs.last().is_some_and(|last| last.run_id == of.run_id);
-    let which = if is_last { String::new() } else { format!(" with {what}") };
+    let of = what.rsplit(' ').next().unwrap_or(what);
+    let which = if is_last { String::new() } else { format!(" with {of}") };
     format!("{what} of the last run{which}, {id}")
 }
 
@@ -65,6 +66,35 @@ pub fn regions(runs: &[RunReport], top: usize) -> Option<Table> {
              with the longest time"
                 .to_owned(),
         ],
+    })
+}
+
+/// The metrics of the regions, and what they say about the measurement.
+pub fn metrics_of_regions(runs: &[RunReport], top: usize) -> Option<Table> {
+    let (run, id) = latest(runs, |run| !run.regions.is_empty())?;
+    let mut regions: Vec<&RegionReport> = run.regions.iter().collect();
+    regions.sort_by_key(|region| std::cmp::Reverse(region.upper_ns));
+    let measured = |region: &&RegionReport| {
+        let metrics = region.metrics.iter().filter(|metric| metric.value.is_some());
+        metrics.map(|metric| (region.name.clone(), metric.clone())).collect::<Vec<_>>()
+    };
+    let measured: Vec<(String, MetricReport)> = regions.iter().flat_map(measured).collect();
+    let (shown, hidden) = shown(measured.len(), top);
+    let row = |(region, metric): &(String, MetricReport)| {
+        let [metric, value, quality] = cells(metric);
+        vec![name(region), metric, value, quality]
+    };
+    let flag = |region: &&RegionReport| {
+        let flags = region.flags.iter();
+        flags.map(|flag| format!("{}: {}: {}", region.name, flag.code, flag.message)).collect::<Vec<_>>()
+    };
+    let notes: Vec<String> = regions.iter().flat_map(flag).collect();
+    (!measured.is_empty() || !notes.is_empty()).then(|| Table {
+        before: Some(whose("metrics of the regions", run, id, runs)),
+        columns: vec![left("Region"), left("Metric"), right("Value"), left("Quality")],
+        rows: measured[..shown].iter().map(row).collect(),
+        more: more(hidden, "more metric"),
+        notes,
     })
 }
 

@@ -20,8 +20,11 @@ pub fn of(report: &Report, top: usize) -> Vec<Table> {
         drift(&report.drift, top),
         run_table::of(&report.runs, top, None),
     ];
-    let of_last_run =
-        [last_run::regions(&report.runs, top), last_run::metrics(&report.runs, &report.series, top)];
+    let of_last_run = [
+        last_run::regions(&report.runs, top),
+        last_run::metrics_of_regions(&report.runs, top),
+        last_run::metrics(&report.runs, &report.series, top),
+    ];
     let [nodes, rest @ ..] = all;
     let of_screen = report
         .screen

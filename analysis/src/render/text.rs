@@ -60,8 +60,11 @@ pub fn report(report: &Report, read: &ReadCounts, top: usize) -> String {
     table(&mut text, &run_table::of(&report.runs, top, Some(WIDTH)));
     lateness::table(&mut text, &report.runs, top);
     by_place::table(report, top).iter().for_each(|found| table(&mut text, found));
-    let of_last_run =
-        [last_run::regions(&report.runs, top), last_run::metrics(&report.runs, &report.series, top)];
+    let of_last_run = [
+        last_run::regions(&report.runs, top),
+        last_run::metrics_of_regions(&report.runs, top),
+        last_run::metrics(&report.runs, &report.series, top),
+    ];
     of_last_run.iter().flatten().for_each(|found| table(&mut text, found));
     if !compared {
         about_nodes(&mut text, report, &names, top);

@@ -1,8 +1,9 @@
-//! The metrics of a run.
+//! The metrics of a run and of its regions.
 
 use pmmpi::counters::default;
+use pmmpi::counters::expected::instructions_of;
 use pmmpi::record::Run;
-use pmmpi_events::metrics::{self, Metric, MetricValue, RuleJudgement};
+use pmmpi_events::metrics::{self, Metric, MetricValue, Rule, RuleJudgement};
 use pmmpi_events::validation::Trust;
 use serde::Serialize;
 use std::borrow::Cow;
@@ -33,10 +34,28 @@ pub fn of(run: &Run, trust: &Trust) -> Vec<MetricReport> {
     if run.counts.rows.is_empty() {
         return Vec::new(); // a run file of an older version
     }
+    shown(run, None, metrics::of_run(run, trust))
+}
+
+/// The same for all entries of a region.
+pub fn of_region(run: &Run, name: &str, trust: &Trust) -> Vec<MetricReport> {
+    if run.counts.rows.is_empty() {
+        return Vec::new();
+    }
+    shown(run, Some(name), metrics::of_region(run, name, trust))
+}
+
+fn shown(run: &Run, region: Option<&str>, values: Vec<MetricValue>) -> Vec<MetricReport> {
     let is_asked = asked_for(run);
     let is_default = |metric: &Metric| metric.groups.iter().any(|group| group == "default");
-    let is_shown = |of: &MetricValue| is_default(of.metric) || of.value().is_some() || is_asked(of.metric);
-    metrics::of_run(run, trust).into_iter().filter(is_shown).map(MetricReport::new).collect()
+    let is_expected = instructions_of(&run.expected, region).is_some();
+    let is_shown = |of: &MetricValue| {
+        is_default(of.metric)
+            || of.value().is_some()
+            || is_asked(of.metric)
+            || is_expected && of.metric.formula.names().iter().any(|name| name == "expected_instructions")
+    };
+    values.into_iter().filter(is_shown).map(MetricReport::new).collect()
 }
 
 /// True for a metric with an event that was requested in addition to the default set.
@@ -70,8 +89,19 @@ pub fn flags(run: &Run, trust: &Trust) -> Vec<Flag> {
     if run.counts.rows.is_empty() {
         return Vec::new();
     }
-    let rules = metrics::rules_of_run(run, trust).into_iter();
-    let raised = rules.filter(|(_, judgement)| *judgement == RuleJudgement::Raised);
+    raised(metrics::rules_of_run(run, trust))
+}
+
+/// The flags that are raised for a region.
+pub fn flags_of_region(run: &Run, name: &str, trust: &Trust) -> Vec<Flag> {
+    if run.counts.rows.is_empty() {
+        return Vec::new();
+    }
+    raised(metrics::rules_of_region(run, name, trust))
+}
+
+fn raised(rules: Vec<(&'static Rule, RuleJudgement)>) -> Vec<Flag> {
+    let raised = rules.into_iter().filter(|(_, judgement)| *judgement == RuleJudgement::Raised);
     raised
         .map(|(rule, _)| Flag {
             code: &rule.code,

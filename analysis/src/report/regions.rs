@@ -1,12 +1,14 @@
 //! Regions that programs named: how long each took, over all its entries.
 
 use crate::report::counters::{self, CounterReport};
+use crate::report::metrics::{self, Flag, MetricReport};
+use crate::report::run_flags;
 use crate::warning_codes::{Warning, WarningCode};
 use pmmpi::RankId;
 use pmmpi::record::Run;
 use pmmpi::regions::{MOST, RegionBounds};
 use pmmpi::text::count;
-use pmmpi_events::validation::RunTrust;
+use pmmpi_events::validation::{RunTrust, Trust};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -38,19 +40,30 @@ pub struct RegionReport {
     pub entry_ns: [i64; 2],
     /// Counters over all entries and ranks.
     pub counters: Vec<CounterReport>,
+    /// Metrics computed from these counters.
+    pub metrics: Vec<MetricReport>,
+    /// Conclusions about the measurement of this region.
+    pub flags: Vec<Flag>,
     /// Why a value is null.
     pub null_reasons: BTreeMap<&'static str, String>,
 }
 
 /// The regions of one run, in the order of their first entry.
-pub fn of(run: &Run, trust: &RunTrust) -> Vec<RegionReport> {
+pub fn of(run: &Run, trust: &Trust, of_run: &RunTrust) -> Vec<RegionReport> {
     let elapsed = run.elapsed().filter(|elapsed| elapsed.consistent);
     let middle = |lower: i64, upper: i64| (lower as f64 + upper as f64) / 2.0;
     let whole = elapsed.map(|elapsed| middle(elapsed.lower_ns, elapsed.upper_ns)).filter(|ns| *ns > 0.0);
     let bounds = run.regions.bounds(run.size as usize, run.max_drift());
-    let of = |bounds: &RegionBounds| RegionReport {
-        counters: counters::of_region(run, bounds.name, trust),
-        ..RegionReport::new(run, bounds, whole, middle)
+    let of = |bounds: &RegionBounds| {
+        let metrics = metrics::of_region(run, bounds.name, trust);
+        let mut flags = metrics::flags_of_region(run, bounds.name, trust);
+        flags.extend(run_flags::of_region(&metrics, bounds.mean_entry_ns as f64));
+        RegionReport {
+            counters: counters::of_region(run, bounds.name, of_run),
+            metrics,
+            flags,
+            ..RegionReport::new(run, bounds, whole, middle)
+        }
     };
     bounds.iter().map(of).collect()
 }
@@ -103,6 +116,8 @@ impl RegionReport {
             slowest_node: host,
             entry_ns: bounds.entry_ns,
             counters: Vec::new(),
+            metrics: Vec::new(),
+            flags: Vec::new(),
             null_reasons,
         }
     }
@@ -136,8 +151,22 @@ pub fn warnings(run: &Run) -> Vec<Warning> {
             ),
         ));
     }
+    warnings.extend(expected_of_nothing(run));
     warnings.extend(where_it_ended(run));
     warnings
+}
+
+/// Warns if `--expect` names a region that the program never entered.
+fn expected_of_nothing(run: &Run) -> Option<Warning> {
+    let is_known = |part: &&str| run.regions.names.iter().any(|name| name == part);
+    let parts = run.expected.iter().filter_map(|expected| expected.part.as_deref());
+    let unknown: Vec<String> = parts.filter(|part| !is_known(part)).map(|part| format!("`{part}`")).collect();
+    (!unknown.is_empty()).then(|| {
+        Warning::new(
+            WarningCode::ExpectedOfNothing,
+            format!("--expect names {}, but the program has no such region", unknown.join(", ")),
+        )
+    })
 }
 
 /// Warns if a rank waited at a region's begin or end when the job ended, while other ranks were elsewhere: the

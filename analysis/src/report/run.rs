@@ -184,7 +184,7 @@ impl RunReport {
             waited_for: waited_for.ok(),
             node_waits,
             node_waits_count,
-            regions: regions::of(run, &trusted),
+            regions: regions::of(run, trust, &trusted),
             counters: counters::of(run, &trusted),
             places,
             places_count,

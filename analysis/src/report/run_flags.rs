@@ -32,11 +32,13 @@ pub enum RunFlag {
     LowRunningShare,
     /// Cores were slower than the turbo step of so many active cores.
     BelowTurboStep,
+    /// Entries of a region that are too short for the reads of its counters.
+    ShortEntries,
 }
 
 impl RunFlag {
     /// All kinds.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::UnboundRanks,
         Self::OverlappingRanks,
         Self::MoreRanksThanCores,
@@ -44,6 +46,7 @@ impl RunFlag {
         Self::UnequalNodes,
         Self::LowRunningShare,
         Self::BelowTurboStep,
+        Self::ShortEntries,
     ];
 
     /// A stable name for scripts.
@@ -56,6 +59,7 @@ impl RunFlag {
             Self::UnequalNodes => "unequal-nodes",
             Self::LowRunningShare => "low-running-share",
             Self::BelowTurboStep => "below-turbo-step",
+            Self::ShortEntries => "short-entries",
         }
     }
 
@@ -87,6 +91,10 @@ impl RunFlag {
                 "cores ran more than 5 % below the frequency of the turbo step for so many active cores: look at power and \
                  temperature, at wide vector instructions, which have lower steps, and at other programs on the sockets. pmmpi \
                  judges this only if all nodes have the fact `turbo_steps`, which only root can read"
+            }
+            Self::ShortEntries => {
+                "an entry of a region took less than 1 ms in the mean: its counts contain a part of the system calls that read \
+                 the counters, so measure such a part with a probe (`pmmpi_probe_begin`)"
             }
         }
     }
@@ -138,22 +146,51 @@ pub fn of(run: &Run, metrics: &[MetricReport]) -> Vec<Flag> {
     if let Some(message) = unequal(run) {
         raise(RunFlag::UnequalNodes, message);
     }
-    let is_low =
-        |metric: &&MetricReport| metric.running_share.is_some_and(|share| share < RUNNING_SHARE_FLOOR);
-    let low: Vec<&str> = metrics.iter().filter(is_low).map(|metric| metric.name).collect();
-    if !low.is_empty() {
-        let message = format!(
-            "{}: counted less than 20 % of the time, so no verdict uses {}; count fewer groups at once, or use pmmpi repeat \
-             --groups",
-            named(&low),
-            if low.len() == 1 { "it" } else { "them" }
-        );
+    if let Some(message) = seldom_counted(metrics) {
         raise(RunFlag::LowRunningShare, message);
     }
     if let Some(message) = turbo_flag::below_step(run, metrics) {
         raise(RunFlag::BelowTurboStep, message);
     }
     flags
+}
+
+/// The flags that a region raises. An entry took `mean_entry_ns` in the mean.
+pub fn of_region(metrics: &[MetricReport], mean_entry_ns: f64) -> Vec<Flag> {
+    let seldom = seldom_counted(metrics).map(|message| (RunFlag::LowRunningShare, message));
+    let is_counted = metrics.iter().any(|metric| metric.value.is_some());
+    let short = (is_counted && mean_entry_ns < SHORT_NS).then(|| {
+        let message = format!(
+            "an entry took {:.1} us in the mean, so its counts contain a part of the system calls that read the counters; \
+             measure it with a probe (pmmpi_probe_begin)",
+            mean_entry_ns / 1e3
+        );
+        (RunFlag::ShortEntries, message)
+    });
+    let flag = |(flag, message): (RunFlag, String)| Flag {
+        code: flag.code(),
+        message: message.into(),
+        discards: false,
+    };
+    [seldom, short].into_iter().flatten().map(flag).collect()
+}
+
+/// McCalpin (2018-07-23): in a section under 1 ms, the kernel should do nothing.
+const SHORT_NS: f64 = 1e6;
+
+/// Names the metrics that were counted for a small part of the time.
+fn seldom_counted(metrics: &[MetricReport]) -> Option<String> {
+    let is_low =
+        |metric: &&MetricReport| metric.running_share.is_some_and(|share| share < RUNNING_SHARE_FLOOR);
+    let low: Vec<&str> = metrics.iter().filter(is_low).map(|metric| metric.name).collect();
+    (!low.is_empty()).then(|| {
+        format!(
+            "{}: counted less than 20 % of the time, so no verdict uses {}; count fewer groups at once, or use pmmpi repeat \
+             --groups",
+            named(&low),
+            if low.len() == 1 { "it" } else { "them" }
+        )
+    })
 }
 
 /// The ranks of each node, as indices into the ranks of the run.

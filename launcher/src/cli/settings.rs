@@ -3,6 +3,7 @@
 use super::options::{self, MeasurementArgs, ModeArg, OnMismatch, ScreenArgs, Sync};
 use super::selection;
 use pmmpi::bounds::MaxDrift;
+use pmmpi::counters::expected::ExpectedInstructions;
 use pmmpi::counters::selection::Selection;
 use pmmpi::record::{Series, run_file};
 use pmmpi::session::instructions::{Extras, Marks};
@@ -73,7 +74,8 @@ impl Settings {
         if typed.runs == 0 {
             return Err(Failure::own("--runs 0: the number of runs must be at least 1"));
         }
-        let selection = selection::select(&typed)?;
+        let mut selection = selection::select(&typed)?;
+        selection.expected = expected(&typed.expect)?;
         let series = typed.series.zip(typed.round).map(|(id, round)| Series { id, round });
         Ok(Self {
             argv: typed.argv,
@@ -157,6 +159,35 @@ fn label(text: &str) -> Result<(String, String), Failure> {
     }
 }
 
+fn expected(typed: &[String]) -> Result<Vec<ExpectedInstructions>, Failure> {
+    let expected = typed.iter().map(|text| expectation(text)).collect::<Result<Vec<_>, _>>()?;
+    let mut parts = HashSet::new();
+    match expected.iter().position(|of| !parts.insert(&of.part)) {
+        Some(at) => {
+            let of =
+                expected[at].part.as_ref().map_or("the whole work".to_owned(), |part| format!("`{part}`"));
+            Err(Failure::own(format_args!("--expect {}: {of} has two expectations", typed[at])))
+        }
+        None => Ok(expected),
+    }
+}
+
+/// `[PART:]instructions=N`. A part's name may contain any character.
+fn expectation(text: &str) -> Result<ExpectedInstructions, Failure> {
+    let parsed = text.rsplit_once('=').and_then(|(left, number)| {
+        let before = left.strip_suffix("instructions")?;
+        let part = if before.is_empty() { None } else { Some(before.strip_suffix(':')?.to_owned()) };
+        let instructions = number.parse().ok().filter(|number| *number > 0)?;
+        (part.as_deref() != Some("")).then_some(ExpectedInstructions { part, instructions })
+    });
+    parsed.ok_or_else(|| {
+        Failure::own(format_args!(
+            "--expect {text}: expected instructions=N, or PART:instructions=N for each entry of a region or a probe, such as \
+             solve:instructions=1200000"
+        ))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -168,6 +199,21 @@ mod tests {
         assert!(
             ["", "s", "0", "-1", "1y", "nan", "inf", "1e300d"].iter().all(|text| seconds(text).is_none())
         );
+    }
+
+    #[test]
+    fn what_is_expected_is_of_the_work_or_of_a_part() {
+        let of = |text: &str| expectation(text).ok().map(|of| (of.part, of.instructions));
+        assert_eq!(of("instructions=12"), Some((None, 12)));
+        assert_eq!(of("a:b=c:instructions=12"), Some((Some("a:b=c".into()), 12)));
+        for text in
+            ["", "instructions", "instructions=0", "instructions=-1", ":instructions=1", "xinstructions=1"]
+        {
+            assert!(expectation(text).is_err(), "{text}");
+        }
+        let all = |typed: &[&str]| expected(&typed.iter().map(|&text| text.to_owned()).collect::<Vec<_>>());
+        assert_eq!(all(&["instructions=1", "a:instructions=1"]).ok().unwrap().len(), 2);
+        assert!(all(&["a:instructions=1", "a:instructions=2"]).is_err());
     }
 
     #[test]

@@ -51,12 +51,11 @@ pub fn start(task: &Task, slot: Option<&Slot>) -> Result<Started, Failure> {
             Failure::own(format_args!("pmmpi cannot create shared memory for its agent: {e}"))
         })?);
     let header = task.header(Mode::Mpi);
-    let asked = &task.settings.selection.asked;
     let keep = task
         .settings
         .out
         .as_deref()
-        .and_then(|out| partial::keep_in(out, header.clone(), asked.clone()).ok());
+        .and_then(|out| partial::keep_in(out, header.clone(), &task.settings.selection).ok());
     let instructions =
         AgentInstructions { keep, extras: task.settings.extras, local_ranks: task.launch.local_size };
     if !wire::encode(&instructions)
@@ -191,7 +190,7 @@ fn keep(
     let gather_ns = shared.live().gather_ns.load(Ordering::Relaxed);
     let size = shared.live().size.load(Ordering::Relaxed);
     let mut run = Run::assemble(header, size, &parts, gather_ns).map_err(run_folder::not_kept)?;
-    run.asked.clone_from(&task.settings.selection.asked);
+    run.keep_options(&task.settings.selection);
     // The agent recorded everything up to MPI_Finalize; only a bad end after it is new.
     let is_news = |own: &&mut RankRecord| !end.is_success() && !matches!(own.end, End::Aborted(_));
     if let Some(own) = run.ranks.first_mut().filter(is_news) {

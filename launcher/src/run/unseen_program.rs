@@ -54,7 +54,7 @@ pub fn keep(
     }
     let part = wire::encode(&part).map_err(run_folder::not_kept)?;
     let mut run = Run::assemble(header, 1, &[part], 0).map_err(run_folder::not_kept)?;
-    run.asked.clone_from(&task.settings.selection.asked);
+    run.keep_options(&task.settings.selection);
     let save = |folder| saving::save(folder, slot, &run, task.settings.quiet);
     let saved = task.settings.out.as_deref().map(save).transpose();
     if !task.settings.quiet {

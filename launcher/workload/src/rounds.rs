@@ -106,7 +106,7 @@ fn settle(
     let header = plan.header_of(kept.unwrap_or(0), round.started_unix_ns);
     let mut run = Run::assemble(header, round.size, parts, round.gather_ns)
         .map_err(|e| Failure::own(format_args!("pmmpi cannot decode the record of a rank: {e}")))?;
-    run.asked.clone_from(&plan.selection.asked);
+    run.keep_options(&plan.selection);
     if let Some(kept) = kept {
         series.add(kept, &run);
         let save = |folder: &PathBuf| {

@@ -288,7 +288,7 @@ impl ScreenRounds<'_> {
         };
         let mut run = Run::assemble(header, round.size, parts, round.gather_ns)
             .map_err(|e| Failure::own(format_args!("pmmpi cannot decode the record of a rank: {e}")))?;
-        run.asked.clone_from(&settings.selection.asked);
+        run.keep_options(&settings.selection);
         let screened = run.screened.get_or_insert_default();
         screened.kernel = work.kind.is_kernel().then(|| work.name.clone());
         if kept.is_some_and(|number| number >= settings.runs)

@@ -8,9 +8,11 @@ use super::{CpuTable, Meaning, Rule, RuleJudgement, catalogue};
 use crate::totals::{self, Total};
 use crate::validation::{RunTrust, Trust};
 use pmmpi::counters::counts::CountRow;
+use pmmpi::counters::expected::instructions_of;
 use pmmpi::counters::probe::Scope;
 use pmmpi::node::CpuSet;
 use pmmpi::record::Run;
+use pmmpi::regions::RegionTotals;
 use pmmpi::{NodeId, RankId};
 use std::collections::{HashMap, HashSet};
 
@@ -31,6 +33,11 @@ pub fn of_ranks(run: &Run, trust: &Trust) -> Vec<MetricValue> {
     evaluate(&cpu_of(run), &inputs(run, trust))
 }
 
+/// Every metric of all entries of a region, over the ranks that counted there. Metrics of cores have no value.
+pub fn of_region(run: &Run, name: &str, trust: &Trust) -> Vec<MetricValue> {
+    evaluate(&cpu_of(run), &inputs_of_region(run, name, trust))
+}
+
 /// The event table for the processor of all nodes.
 pub fn table_of_run(run: &Run) -> Option<&'static CpuTable> {
     catalogue().table(&cpu_of(run))
@@ -39,6 +46,11 @@ pub fn table_of_run(run: &Run) -> Option<&'static CpuTable> {
 /// Every rule and its result.
 pub fn rules_of_run(run: &Run, trust: &Trust) -> Vec<(&'static Rule, RuleJudgement)> {
     judge(&cpu_of(run), &inputs(run, trust))
+}
+
+/// Every rule and its result for a region. A section, for the rules, is one entry.
+pub fn rules_of_region(run: &Run, name: &str, trust: &Trust) -> Vec<(&'static Rule, RuleJudgement)> {
+    judge(&cpu_of(run), &inputs_of_region(run, name, trust))
 }
 
 /// The processor of all nodes. If nodes differ, the unknown processor: its table has what every processor counts.
@@ -74,12 +86,50 @@ fn inputs(run: &Run, trust: &Trust) -> MetricInputs {
     inputs.set("elapsed_s", worked_s / ranks);
     inputs.set("ranks", ranks);
     places.sockets(run).into_iter().for_each(|sockets| inputs.set("sockets", sockets as f64));
-    let ticks: Option<f64> =
-        run.ranks.iter().map(|rank| rank.tsc.map(|[from, to]| to.wrapping_sub(from) as f64)).sum();
-    if let Some(ticks) = ticks {
+    if let Some(expected) = instructions_of(&run.expected, None) {
+        inputs.set("expected_instructions", expected as f64 * ranks);
+    }
+    if let Some(ticks) = ticks(run) {
         inputs.set("tsc", ticks / ranks);
         // Ticks and time are of the same ranks over the same time.
         inputs.set("tsc_hz", ticks / worked_s);
+    }
+    inputs
+}
+
+/// Ticks of the TSC in the work, added over all ranks; `None` if a rank has none.
+fn ticks(run: &Run) -> Option<f64> {
+    run.ranks.iter().map(|rank| rank.tsc.map(|[from, to]| to.wrapping_sub(from) as f64)).sum()
+}
+
+/// The same for all entries of a region. Counts and times are of the ranks that have both. A region has no stamps of the
+/// TSC; the TSC's rate is that of the whole work.
+fn inputs_of_region(run: &Run, name: &str, trust: &Trust) -> MetricInputs {
+    let at = |names: &[String]| names.iter().position(|known| known == name).map(|at| at as u32);
+    let counted_in = at(&run.counts.regions);
+    let is_counted = |row: &CountRow| counted_in.is_some() && row.region == counted_in;
+    let counted: HashSet<RankId> =
+        run.counts.rows.iter().filter(|row| is_counted(row)).map(|row| row.rank).collect();
+    let timed_in = at(&run.regions.names);
+    let of_region = run.regions.totals.iter().filter(|of| Some(of.region) == timed_in && of.entries > 0);
+    let timed: HashMap<RankId, &RegionTotals> =
+        of_region.filter(|of| counted.contains(&of.rank)).map(|of| (of.rank, of)).collect();
+    let wanted = |row: &CountRow| is_counted(row) && timed.contains_key(&row.rank);
+    let mut inputs = of_totals(&totals::totals(&run.counts, wanted), &trust.of_run(run));
+    let worked_s: f64 = timed.values().map(|of| of.inner_ns as f64 * 1e-9).sum();
+    let entries: f64 = timed.values().map(|of| of.entries as f64).sum();
+    if worked_s <= 0.0 {
+        return inputs;
+    }
+    inputs.set("elapsed_s", worked_s / timed.len() as f64);
+    inputs.set("section_s", worked_s / entries);
+    inputs.set("ranks", timed.len() as f64);
+    if let Some(expected) = instructions_of(&run.expected, Some(name)) {
+        inputs.set("expected_instructions", expected as f64 * entries);
+    }
+    let of_ranks_s: f64 = run.ranks.iter().map(|rank| rank.stamps.inner_ns() as f64 * 1e-9).sum();
+    if let Some(ticks) = ticks(run).filter(|_| of_ranks_s > 0.0) {
+        inputs.set("tsc_hz", ticks / of_ranks_s);
     }
     inputs
 }

@@ -363,6 +363,7 @@ fn is_saved(folder: &Path) -> bool {
 fn about(all: &[Member], own: &RunHeader, folder: &Path) -> Option<About> {
     let its = all.iter().filter(|member| member.is_of(folder));
     let lowest = its.min_by_key(|member| member.shared.live().rank())?;
-    let own = || Keep { folder: folder.to_owned(), header: own.clone(), asked: Vec::new() };
+    let own =
+        || Keep { folder: folder.to_owned(), header: own.clone(), asked: Vec::new(), expected: Vec::new() };
     About::of(&lowest.shared, lowest.keep().unwrap_or_else(own), folder)
 }
