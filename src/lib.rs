@@ -26,6 +26,7 @@ pub mod network;
 pub mod node;
 pub mod order_statistics;
 pub mod partial;
+pub mod probes;
 pub mod record;
 pub mod regions;
 #[cfg(feature = "mpi")]

@@ -10,6 +10,7 @@
 pub mod instructions;
 pub mod launch_check;
 pub mod launch_origin;
+pub mod live_probes;
 pub mod live_record;
 pub mod live_regions;
 pub mod shared_memory;
@@ -255,6 +256,7 @@ impl<'a, F: Fabric, P: Probe> RankSession<'a, F, P> {
         });
         part.regions = self.regions.table().regions(self.rank());
         part.counts = self.counts(&part.regions);
+        part.probes = live_probes::collect(self.rank());
         part.starting_ns = Some(self.live.t_ns[1].load(Relaxed) - self.beginning.began_ns);
         if let Some(node) = part.nodes.first_mut() {
             node.watched = of_node.watched;

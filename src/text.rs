@@ -25,6 +25,17 @@ fn turns(c: char) -> bool {
     matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
+/// Text of bytes that anyone may have chosen. Bytes that are not UTF-8 become \xNN, so that different names stay
+/// different.
+pub fn of_bytes(bytes: &[u8]) -> String {
+    let mut text = String::new();
+    for chunk in bytes.utf8_chunks() {
+        text += chunk.valid();
+        chunk.invalid().iter().for_each(|byte| text += &format!("\\x{byte:02x}"));
+    }
+    text
+}
+
 /// A command line as a shell reads it: words with other characters are in quotes.
 pub fn shell_line<W: AsRef<str>>(words: impl IntoIterator<Item = W>) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);

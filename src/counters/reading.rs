@@ -41,6 +41,8 @@ pub enum WhyUnavailable {
     NoSuchThread,
     /// The user turned the counters off.
     Off,
+    /// The kernel does not let programs read the counter's register.
+    NotReadable,
 }
 
 /// The quality of a value, from the best to the worst.
@@ -193,6 +195,10 @@ impl fmt::Display for WhyUnavailable {
                  processor has no SMT)",
             ),
             WhyUnavailable::Off => f.write_str("counters were off (--counters off)"),
+            WhyUnavailable::NotReadable => f.write_str(
+                "the kernel does not let programs read the counters' registers: on x86, write 1 to \
+                 /sys/bus/event_source/devices/cpu/rdpmc; on Arm, set kernel.perf_user_access to 1",
+            ),
         }
     }
 }

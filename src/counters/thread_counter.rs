@@ -22,8 +22,13 @@ use std::sync::atomic::{AtomicI64, AtomicU16, AtomicU32, AtomicU64, compiler_fen
 #[derive(Debug)]
 pub struct ThreadCounter {
     counter: Counter,
-    page: NonNull<Page>,
+    page: CounterPage,
 }
+
+/// The same counter, without its descriptor: only the registers can be read. The kernel counts as long as the page is
+/// mapped.
+#[derive(Debug)]
+pub struct CounterPage(NonNull<Page>);
 
 /// A register of the processor, by its number in the read instruction.
 #[derive(Clone, Copy, Debug)]
@@ -83,24 +88,47 @@ impl ThreadCounter {
         let page =
             unsafe { libc::mmap(std::ptr::null_mut(), PAGE_BYTES, read, shared, counter.as_raw_fd(), 0) };
         match NonNull::new(page.cast()).filter(|_| page != libc::MAP_FAILED) {
-            Some(page) => Ok(Self { counter, page }),
+            Some(page) => Ok(Self { counter, page: CounterPage(page) }),
             None => Err(gap_of(&io::Error::last_os_error())),
         }
     }
 
+    /// See [`CounterPage::register`].
+    pub fn register(&self) -> Option<Register> {
+        self.page.register()
+    }
+
+    /// See [`CounterPage::read`].
+    #[inline]
+    pub fn read_register(&self) -> Option<u64> {
+        self.page.read()
+    }
+
+    /// The count so far, by a system call.
+    pub fn read(&mut self) -> io::Result<u64> {
+        self.counter.read()
+    }
+
+    /// Closes the descriptor.
+    pub fn into_page(self) -> CounterPage {
+        self.page
+    }
+}
+
+impl CounterPage {
     /// The register that counts the event now; `None` if there is none, or this thread may not read it.
     pub fn register(&self) -> Option<Register> {
-        // SAFETY: see `read_register`.
-        let page = unsafe { self.page.as_ref() };
+        // SAFETY: see `read`.
+        let page = unsafe { self.0.as_ref() };
         let may = page.capabilities.load(Relaxed) & CAP_USER_RDPMC != 0;
         Register::of_index(page.index.load(Relaxed)).filter(|_| may)
     }
 
     /// The count so far, from the register; `None` if the event is in none, or this thread may not read it.
     #[inline]
-    pub fn read_register(&self) -> Option<u64> {
+    pub fn read(&self) -> Option<u64> {
         // SAFETY: mapped as long as this value lives; the kernel writes to it, hence the atomics.
-        let page = unsafe { self.page.as_ref() };
+        let page = unsafe { self.0.as_ref() };
         loop {
             // The kernel writes to the page only while this thread is off its processor or interrupted. So the
             // compiler must keep this order of reads; the processor keeps it across its own interrupts.
@@ -122,17 +150,12 @@ impl ThreadCounter {
             }
         }
     }
-
-    /// The count so far, by a system call.
-    pub fn read(&mut self) -> io::Result<u64> {
-        self.counter.read()
-    }
 }
 
-impl Drop for ThreadCounter {
+impl Drop for CounterPage {
     fn drop(&mut self) {
         // SAFETY: unmaps once what `open` mapped.
-        unsafe { libc::munmap(self.page.as_ptr().cast(), PAGE_BYTES) };
+        unsafe { libc::munmap(self.0.as_ptr().cast(), PAGE_BYTES) };
     }
 }
 

@@ -7,6 +7,7 @@ use crate::clock::Crystal;
 use crate::counters::counts::Counts;
 use crate::ids::NodeId;
 use crate::node::{Inventory, NodeFacts, NodeKey, Topology, Watched};
+use crate::probes::Probes;
 use crate::regions::Regions;
 use serde::{Deserialize, Serialize};
 
@@ -21,6 +22,8 @@ pub struct Part {
     pub regions: Regions,
     /// Their counts.
     pub counts: Counts,
+    /// Their probes.
+    pub probes: Probes,
     /// The least time of a rank from the end of its MPI_Init to t1 (ns).
     pub starting_ns: Option<i64>,
     /// The text of MPI_Get_library_version on rank 0.
@@ -85,6 +88,7 @@ impl Part {
         );
         self.regions.join(other.regions);
         self.counts.join(other.counts);
+        self.probes.join(other.probes);
         self.starting_ns = [self.starting_ns, other.starting_ns].into_iter().flatten().min();
         self.mpi_library = self.mpi_library.take().or(other.mpi_library);
         if let Some(screened) = other.screened {

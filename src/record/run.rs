@@ -13,6 +13,7 @@ use crate::counters::requested::AskedFor;
 use crate::counters::selection::Selection;
 use crate::ids::{NodeId, RankId};
 use crate::node::{HealthCount, NodeFacts, NodeKey, Topology};
+use crate::probes::Probes;
 use crate::regions::Regions;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -89,6 +90,9 @@ pub struct Run {
     /// What ranks counted between their t1 and t2.
     #[serde(skip)]
     pub counts: Counts,
+    /// The probes of the program.
+    #[serde(skip)]
+    pub probes: Probes,
     /// The options that asked for events beside the default set.
     #[serde(skip)]
     pub asked: Vec<AskedFor>,
@@ -139,6 +143,7 @@ impl Run {
         self.ranks.extend(ranks);
         self.regions.join(part.regions);
         self.counts.join(part.counts);
+        self.probes.join(part.probes);
         if let Some(screened) = part.screened {
             self.screened.get_or_insert_default().join(screened);
         }
@@ -154,6 +159,7 @@ impl Run {
         self.regions.totals.sort_by_key(|totals| (totals.region, totals.rank));
         self.regions.paused.sort_unstable();
         self.counts.rows.sort_by_key(|row| (row.region, row.set, row.rank, row.cpu));
+        self.probes.totals.sort_by_key(|totals| (totals.probe, totals.rank));
         self.sync.sort_by_key(|(node, _)| *node);
         if let Some(screened) = &mut self.screened {
             screened.results.sort_by_key(|result| result.rank);
@@ -179,6 +185,7 @@ impl Run {
             sync: Vec::new(),
             starting_ns: None,
             counts: Counts::default(),
+            probes: Probes::default(),
             asked: Vec::new(),
             expected: Vec::new(),
             screened: None,
@@ -325,6 +332,7 @@ impl Run {
             && self.nodes.iter().all(topology_exists)
             && self.regions.is_sound(self.size)
             && self.counts.is_sound(self.size)
+            && self.probes.is_sound(self.size)
             && self.screened.as_ref().is_none_or(|screened| screened.is_sound(self.size))
             && self.sync.iter().all(|(node, _)| node.index() < nodes)
             && self.ranks.windows(2).all(|pair| pair[0].rank < pair[1].rank)

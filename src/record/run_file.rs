@@ -18,7 +18,7 @@
 //! | 4 | the crystals of its nodes, if known |
 //! | 5 | the options that asked for events beside the default set |
 //! | 6 | the inventories of its nodes, and what their kernels counted, if known |
-//! | 7 | what `pmmpi screen` adds to a round; then, if the run has any, what `--expect` gives |
+//! | 7 | what `pmmpi screen` adds to a round; then, if the run has any, what `--expect` gives, and its probes |
 
 use super::header::RunHeader;
 use super::node_additions::NodeAdditions;
@@ -26,6 +26,7 @@ use super::run::Run;
 use super::{temporary, wire};
 use crate::clock::Crystal;
 use crate::ids::NodeId;
+use crate::probes::Probes;
 use std::ffi::CString;
 use std::fmt;
 use std::fs::File;
@@ -245,8 +246,8 @@ fn to_bytes(run: &Run) -> Result<Vec<u8>, wire::WireError> {
     payload.extend(wire::encode(&run.asked)?);
     payload.extend(wire::encode(&NodeAdditions::of(run))?);
     payload.extend(wire::encode(&run.screened)?);
-    if !run.expected.is_empty() {
-        payload.extend(wire::encode(&run.expected)?);
+    if !run.expected.is_empty() || run.probes != Probes::default() {
+        payload.extend(wire::encode(&(&run.expected, &run.probes))?);
     }
     let mut bytes = Vec::with_capacity(HEADER_BYTES + payload.len());
     bytes.extend_from_slice(MAGIC);
@@ -337,7 +338,7 @@ fn decode(payload: &[u8], version: u32) -> Result<Option<Run>, wire::WireError> 
     if version >= 7 {
         (run.screened, rest) = wire::decode_first(rest)?;
         if !rest.is_empty() {
-            (run.expected, rest) = wire::decode_first(rest)?;
+            ((run.expected, run.probes), rest) = wire::decode_first(rest)?;
         }
     }
     wire::end(rest)?;

@@ -4,6 +4,7 @@ use crate::counters::counter_table::CounterTable;
 use crate::counters::probe::Opened;
 use crate::ids::RankId;
 use crate::regions::{At, MOST, RegionTotals, Regions, Whereabouts};
+use crate::text::of_bytes;
 use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
 use std::mem::size_of;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -181,15 +182,9 @@ impl Slot {
     }
 }
 
-/// Bytes that are not UTF-8 become \xNN, so that different names stay different.
 fn text(name: &[AtomicU64; NAME_WORDS]) -> String {
     let bytes: Vec<u8> = name.iter().flat_map(|word| word.load(Relaxed).to_le_bytes()).collect();
-    let mut text = String::new();
-    for chunk in bytes.utf8_chunks() {
-        text += chunk.valid();
-        chunk.invalid().iter().for_each(|byte| text += &format!("\\x{byte:02x}"));
-    }
-    text.trim_end_matches('\0').to_owned()
+    of_bytes(&bytes).trim_end_matches('\0').to_owned()
 }
 
 /// The regions that a rank is in, innermost last.

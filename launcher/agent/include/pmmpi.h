@@ -1,4 +1,4 @@
-/* Names regions of an MPI program for pmmpi.
+/* Names regions and probes of an MPI program for pmmpi.
  *
  *     pmmpi_begin("solve");
  *     ...
@@ -10,7 +10,17 @@
  * this thread. Regions may be nested. pmmpi uses only the first 63 bytes of a name, and records only the first 255
  * regions.
  *
- * The program builds and runs without pmmpi; both functions then do nothing.
+ * A probe is a short section of one thread. Its two functions are not collective: each thread enters and leaves on its
+ * own, without a barrier and without a system call.
+ *
+ *     pmmpi_probe_begin("kernel");
+ *     ...
+ *     pmmpi_probe_end("kernel");
+ *
+ * pmmpi records entries between MPI_Init and MPI_Finalize. Both calls must be in the same thread. Probes may be nested,
+ * 32 deep. pmmpi uses only the first 63 bytes of a name, and records only the first 254 names of a thread.
+ *
+ * The program builds and runs without pmmpi; all these functions then do nothing.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef PMMPI_H
@@ -50,6 +60,36 @@ static __inline__ void pmmpi_begin(const char *name) {
 static __inline__ void pmmpi_end(const char *name) {
     static pmmpi_mark *known;
     pmmpi_call(&known, "pmmpi_region_end", name);
+}
+
+typedef void pmmpi_probe_mark(const char *name, unsigned long bytes);
+
+static __inline__ void pmmpi_no_probe(const char *name, unsigned long bytes) {
+    (void)name;
+    (void)bytes;
+}
+
+/* If the name is a string literal, the compiler knows its length. */
+static __inline__ void pmmpi_probe_call(pmmpi_probe_mark **known, const char *function, const char *name) {
+    pmmpi_probe_mark *mark = __atomic_load_n(known, __ATOMIC_RELAXED);
+    if (!mark) {
+        *(void **)&mark = pmmpi_find ? pmmpi_find((void *)0, function) : (void *)0;
+        if (!mark) {
+            mark = pmmpi_no_probe;
+        }
+        __atomic_store_n(known, mark, __ATOMIC_RELAXED);
+    }
+    mark(name, __builtin_strlen(name));
+}
+
+static __inline__ void pmmpi_probe_begin(const char *name) {
+    static pmmpi_probe_mark *known;
+    pmmpi_probe_call(&known, "pmmpi_probe_enter", name);
+}
+
+static __inline__ void pmmpi_probe_end(const char *name) {
+    static pmmpi_probe_mark *known;
+    pmmpi_probe_call(&known, "pmmpi_probe_leave", name);
 }
 
 #ifdef __cplusplus

@@ -21,6 +21,7 @@ mod mpi_handles;
 mod node_speaker;
 mod older_libc;
 mod pass_through;
+mod probe_functions;
 mod rank_tree;
 mod ranks_of_node;
 mod region_functions;

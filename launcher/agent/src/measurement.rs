@@ -1,15 +1,16 @@
 //! The agent's only session: it starts after MPI_Init and ends before MPI_Finalize.
 
 use crate::mpi_calls::{AgentWorld, MpiLibrary};
-use crate::{environment, node_speaker, ranks_of_node, resolve};
+use crate::{environment, node_speaker, probe_functions, ranks_of_node, resolve};
 use pmmpi::counters::counter_table::CounterTable;
 use pmmpi::counters::perf_event_open::Inherited;
-use pmmpi::counters::probe::HandedDown;
+use pmmpi::counters::probe::{HandedDown, Probe};
 use pmmpi::counters::reading::WhyUnavailable;
 use pmmpi::node::Watched;
 use pmmpi::record::{End, wire};
 use pmmpi::session::instructions::{AgentInstructions, Extras, Instructions, Marks};
 use pmmpi::session::launch_check::Expectation;
+use pmmpi::session::live_probes;
 use pmmpi::session::live_record::{Fault, LiveRecord, Phase};
 use pmmpi::session::live_regions::RegionTable;
 use pmmpi::session::shared_memory::{Blob, SharedMemory};
@@ -94,6 +95,9 @@ pub fn begin() {
     let Extras { pings, tight_end, .. } = told.extras;
     let beginning = Beginning { began_ns, pings, tight_end, meeting: told.meeting };
     let (probe, counters) = shared.as_ref().map(counters).unwrap_or_default();
+    if told.extras.marks != Marks::Off {
+        probe_functions::arm(probe.opened());
+    }
     let memory = RankMemory { live, regions, counters };
     let mut session = RankSession::open(memory, probe, world, beginning);
     if let (Some(shared), Some(folder)) = (&shared, told.folder)
@@ -281,6 +285,7 @@ pub fn end() {
     if session.stop().is_err() {
         live.note(Fault::MpiCall);
     }
+    live_probes::disarm();
     // A program may catch SIGTERM, save its state and end as if it had finished its work.
     let signal = live.asked_to_end.load(Ordering::Acquire);
     let finalized = End::Finalized.asked_for_by((signal != 0).then_some(signal));
