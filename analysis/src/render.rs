@@ -18,6 +18,7 @@ pub mod markdown;
 pub mod node_list;
 pub mod openmetrics;
 pub mod origin;
+mod probes;
 pub mod recorded;
 mod run_spread;
 mod run_table;

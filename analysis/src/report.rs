@@ -16,6 +16,7 @@ pub mod lateness;
 pub mod metrics;
 pub mod often_waited_for;
 pub mod places;
+pub mod probes;
 pub mod regions;
 pub mod run;
 pub mod run_flags;

@@ -132,7 +132,7 @@ codes! {
     ExpectedOfNothing "expected-of-nothing"
         "`--expect` names a part of the program that was never entered."
         "Compare the name with the program's calls of pmmpi_begin and pmmpi_probe_begin."
-        "--expect names `slove`, but the program has no such region"
+        "--expect names `slove`, but the program has no such region or probe"
     FailedRun "failed-run"
         "The program failed on a rank. The report does not use this run for medians and verdicts."
         "See the program's own messages."
@@ -239,6 +239,12 @@ codes! {
         "The program paused regions with MPI_Pcontrol(0). The elapsed time contains the pause."
         "Compare regions only between runs that pause in the same places."
         "MPI_Pcontrol(0) paused the regions on 2 of 4 ranks; the longest pause was on rank 1: 0.500000 s"
+    ProbesLeftOut "probes-left-out"
+        "pmmpi did not record some entries of probes: a thread uses too many names, nests probes too deeply, or does not end \
+         an entry."
+        "Use few names, one for each kind of work, and end each probe in the thread and in the function that begin it."
+        "pmmpi did not record 12 entries of probes: it records the first 254 names of a thread, 32 levels of nesting, and \
+         entries that end"
     RegionsLeftOut "regions-left-out"
         "pmmpi did not count some entries of regions: the program uses too many region names, or nests regions \
          too deeply."

@@ -120,7 +120,7 @@ impl SideRun {
     }
 }
 
-/// The seconds of regions, and the metrics.
+/// The seconds of regions, the median times of probes, and the metrics.
 fn values_of(run: &RunReport) -> BTreeMap<String, f64> {
     let regions = run.regions.iter().filter_map(|region| {
         let [lower, upper] = [region.lower_ns?, region.upper_ns?].map(|ns| ns as f64 / 1e9);
@@ -128,7 +128,9 @@ fn values_of(run: &RunReport) -> BTreeMap<String, f64> {
     });
     let metrics = run.metrics.iter().filter(|metric| metric.supports_verdict);
     let metrics = metrics.filter_map(|metric| Some((metric.name.to_owned(), metric.value?)));
-    regions.chain(metrics).collect()
+    let probes = run.probing.iter().flat_map(|of| &of.probes);
+    let probes = probes.filter_map(|probe| Some((format!("probe {}, ns", probe.name), probe.median_ns?)));
+    regions.chain(probes).chain(metrics).collect()
 }
 
 fn is_selected(table: &RunTable, row: usize, selector: &Selector) -> bool {

@@ -11,14 +11,14 @@ use pmmpi::text::{count, seconds_between};
 use std::collections::{BTreeMap, HashSet};
 
 /// The latest run that has some, and its short id among all runs.
-fn latest(runs: &[RunReport], has: impl Fn(&RunReport) -> bool) -> Option<(&RunReport, &str)> {
+pub(super) fn latest(runs: &[RunReport], has: impl Fn(&RunReport) -> bool) -> Option<(&RunReport, &str)> {
     let run = runs.iter().rfind(|run| has(run))?;
     let ids = ShortIds::of(runs.iter().map(|run| run.run_id.as_str()));
     Some((run, ids.short(&run.run_id)))
 }
 
 /// "regions of the last run, 97b5".
-fn whose(what: &str, of: &RunReport, id: &str, runs: &[RunReport]) -> String {
+pub(super) fn whose(what: &str, of: &RunReport, id: &str, runs: &[RunReport]) -> String {
     let is_last = runs.last().is_some_and(|last| last.run_id == of.run_id);
     let of = what.rsplit(' ').next().unwrap_or(what);
     let which = if is_last { String::new() } else { format!(" with {of}") };

@@ -2,7 +2,9 @@
 
 use super::cells::{self, class_numbers, classes, interval, percent, probability, seconds};
 use super::tabular::{Cell, Table, left, name, or_dash, right, words};
-use super::{by_place, goes_with_slowness, last_run, more, run_spread, run_table, screen, shown, where_slow};
+use super::{
+    by_place, goes_with_slowness, last_run, more, probes, run_spread, run_table, screen, shown, where_slow,
+};
 use crate::report::Report;
 use crate::stats::own_history::{Course, OwnVerdict};
 use crate::verdicts::node_report::{DriftReport, NodeReport, SlowRunReport};
@@ -23,6 +25,7 @@ pub fn of(report: &Report, top: usize) -> Vec<Table> {
     let of_last_run = [
         last_run::regions(&report.runs, top),
         last_run::metrics_of_regions(&report.runs, top),
+        probes::table(&report.runs, top),
         last_run::metrics(&report.runs, &report.series, top),
     ];
     let [nodes, rest @ ..] = all;

@@ -12,7 +12,7 @@ pub use screen::screen;
 
 use super::aligned::aligned;
 use super::tabular::Table;
-use super::{answer, by_place, last_run, more, one_line, run_table, shown};
+use super::{answer, by_place, last_run, more, one_line, probes, run_table, shown};
 use crate::report::Report;
 use node_names::NodeNames;
 use pmmpi::text::count;
@@ -63,6 +63,7 @@ pub fn report(report: &Report, read: &ReadCounts, top: usize) -> String {
     let of_last_run = [
         last_run::regions(&report.runs, top),
         last_run::metrics_of_regions(&report.runs, top),
+        probes::table(&report.runs, top),
         last_run::metrics(&report.runs, &report.series, top),
     ];
     of_last_run.iter().flatten().for_each(|found| table(&mut text, found));

@@ -156,15 +156,15 @@ pub fn warnings(run: &Run) -> Vec<Warning> {
     warnings
 }
 
-/// Warns if `--expect` names a region that the program never entered.
+/// Warns if `--expect` names a region or probe that the program never entered.
 fn expected_of_nothing(run: &Run) -> Option<Warning> {
-    let is_known = |part: &&str| run.regions.names.iter().any(|name| name == part);
+    let is_known = |part: &&str| run.regions.names.iter().chain(&run.probes.names).any(|name| name == part);
     let parts = run.expected.iter().filter_map(|expected| expected.part.as_deref());
     let unknown: Vec<String> = parts.filter(|part| !is_known(part)).map(|part| format!("`{part}`")).collect();
     (!unknown.is_empty()).then(|| {
         Warning::new(
             WarningCode::ExpectedOfNothing,
-            format!("--expect names {}, but the program has no such region", unknown.join(", ")),
+            format!("--expect names {}, but the program has no such region or probe", unknown.join(", ")),
         )
     })
 }

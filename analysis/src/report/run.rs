@@ -5,6 +5,7 @@ use super::health::{self, HealthReport};
 use super::lateness::{self, Lateness, NodeWait, WaitedFor};
 use super::metrics::{self, Flag, MetricReport};
 use super::places::{self, PlaceReport};
+use super::probes::{self, ProbesReport};
 use super::regions::{self, RegionReport};
 use super::run_flags;
 use super::screened_run::ScreenedRun;
@@ -54,6 +55,9 @@ pub struct RunReport {
     pub node_waits_count: usize,
     /// Parts of the program that it named.
     pub regions: Vec<RegionReport>,
+    /// Short sections of threads that the program named; `None` if it has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub probing: Option<ProbesReport>,
     /// Counters over all ranks.
     pub counters: Vec<CounterReport>,
     /// Counters at places of the nodes: the first [`MOST_LISTED`].
@@ -185,6 +189,7 @@ impl RunReport {
             node_waits,
             node_waits_count,
             regions: regions::of(run, trust, &trusted),
+            probing: probes::of(run),
             counters: counters::of(run, &trusted),
             places,
             places_count,

@@ -4,7 +4,7 @@ use crate::input::importers::{Rejected, Results};
 use crate::input::node_rows;
 use crate::input::resets::WithoutEffect;
 use crate::report::lateness::Lateness;
-use crate::report::regions;
+use crate::report::{probes, regions};
 use crate::table::selection::LeftOut;
 use crate::warning_codes::{Warning, WarningCode};
 use pmmpi::NodeId;
@@ -121,6 +121,7 @@ pub fn about(run: &Run, trust: &RunTrust, lateness: &Lateness) -> Vec<Warning> {
     // In a screen, a node waits for no other one.
     warnings.extend(lateness.warning().filter(|_| run.screened.is_none()));
     warnings.extend(regions::warnings(run));
+    warnings.extend(probes::warning(run));
     warnings.extend(about_uncounted(run));
     warnings.extend(about_counters(run, trust));
     warnings
