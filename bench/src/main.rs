@@ -10,6 +10,7 @@ mod host;
 mod jobs;
 mod paired;
 mod peers;
+mod probes;
 mod process;
 mod regions;
 mod run_files;
@@ -50,12 +51,13 @@ fn main() -> ExitCode {
 type Part = fn(&Folder) -> Result<String, Box<dyn Error>>;
 
 /// In the order of bench/RESULTS.md. Entries with the same name form one part.
-const PARTS: [(&str, Part); 13] = [
+const PARTS: [(&str, Part); 14] = [
     ("start", start::report),
     ("jobs", jobs::oversubscribed),
     ("jobs", jobs::hpcc),
     ("counters", |_| counters::report()),
     ("regions", regions::report),
+    ("regions", probes::report),
     ("scale", scale::report),
     ("widths", widths::report),
     ("bounds", |_| bounds::report()),

@@ -3,6 +3,7 @@
 #   demo      `make demo`: Debian's HPC Challenge on two hosts whose clocks are two hours apart
 #   fleet     the same program on each of 24 hosts alone, in seven rounds; on n07 another process runs on the same core
 #   regions   a program with regions, on two such hosts
+#   probes    a program with probes, on this machine
 # Then copy the new output into the pages: `cargo test --test samples` shows it.
 #
 # usage: record.sh BIN RIG_HOST     BIN: the folder of pmmpi; RIG_HOST: the rig's program that makes hosts
@@ -29,6 +30,11 @@ PMMPI_OUT=$work/new/regions OMPI_MCA_plm=rsh OMPI_MCA_plm_rsh_agent="$PWD/rsh" m
     --bind-to none pmmpi ./solver . 3 10
 rm -rf "$work/new/regions/.nodes"
 
+mpicc.openmpi -O2 -pthread -I "$source/launcher/agent/include" "$source/tests/programs/probes.c" -o probes
+PMMPI_OUT=$work/new/probes mpirun.openmpi -n 2 --oversubscribe --bind-to none pmmpi --expect kernel:instructions=4000 \
+    ./probes 2000
+rm -rf "$work/new/probes/.nodes"
+
 # In rounds over the hosts, so that what changes with time is no property of a host.
 sed -i -e '6s/^[0-9]*/1000/' -e '11s/^[0-9]*/1/' -e '12s/^[0-9]*/1/' hpccinf.txt
 export PMMPI_OUT="$work/fleet"
@@ -48,5 +54,5 @@ for round in 1 2 3 4 5 6 7; do
     echo "round $round of 7"
 done
 pmmpi export -o "$work/new/fleet" "$PMMPI_OUT"
-rm -rf "$here/demo" "$here/fleet" "$here/regions"
+rm -rf "$here/demo" "$here/fleet" "$here/regions" "$here/probes"
 mv "$work/new/"* "$here"

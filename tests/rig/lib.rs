@@ -9,6 +9,7 @@ pub mod flipped_bits;
 pub mod known_counts;
 pub mod linear_program;
 pub mod perf_rights;
+pub mod probing;
 pub mod proctrack;
 pub mod program_kinds;
 pub mod programs;

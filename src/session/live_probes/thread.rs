@@ -2,7 +2,7 @@
 
 use super::accounts::{Accounts, Own, Reading, Usual};
 use super::registry::REGISTRY;
-use super::ticks::Tick;
+use super::ticks::{Tick, fence};
 use super::{CALIBRATION, gate, now};
 use crate::counters::event::{Encoding, Modes, kind};
 use crate::counters::reading::{Gap, WhyUnavailable};
@@ -132,6 +132,7 @@ impl Local {
     #[inline(always)]
     fn counts(&self) -> Option<[u64; 2]> {
         let [cycles, instructions] = self.counters.as_ref()?;
+        fence();
         Some([cycles.read()?, instructions.read()?])
     }
 

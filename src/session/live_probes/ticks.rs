@@ -35,6 +35,20 @@ pub(super) fn read() -> Tick {
     Tick { ticks: u64::from(high) << 32 | u64::from(low), thread }
 }
 
+/// Lets all earlier instructions complete, so that a counter that is read next has counted them. (RDPMC does not wait for
+/// them: Intel SDM volume 2B. On Arm, the read of a register has a barrier of its own.)
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub(super) fn fence() {
+    // SAFETY: LFENCE is part of SSE2, which x86-64 has.
+    unsafe { std::arch::x86_64::_mm_lfence() };
+}
+
+/// See the one for x86-64.
+#[cfg(not(target_arch = "x86_64"))]
+#[inline(always)]
+pub(super) fn fence() {}
+
 /// True if the processor has RDTSCP (CPUID 8000_0001h, EDX bit 27).
 #[cfg(target_arch = "x86_64")]
 pub(super) fn exists() -> bool {

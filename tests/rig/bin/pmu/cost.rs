@@ -2,11 +2,14 @@
 
 use crate::access::user_access;
 use crate::{CYCLES, INSTRUCTIONS, hardware};
+use pmmpi::RankId;
 use pmmpi::clock::monotonic_ns;
 use pmmpi::counters::event::{Event, Modes};
 use pmmpi::counters::perf_event_open::Target;
 use pmmpi::counters::thread_counter::ThreadCounter;
+use pmmpi::session::live_probes::collect;
 use rig::counting::Counted;
+use rig::probing::{arm, inside};
 use std::hint::black_box;
 
 const READS: u64 = 1000;
@@ -47,8 +50,36 @@ pub fn table() -> Result<(), String> {
             println!("{name:28} {user:>12} {kernel:>12} {:>12.1}", cost.ns - nothing.ns);
         }
     }
+    probes();
     Ok(())
 }
+
+/// Prints what an entry of a probe takes, begin and end together.
+fn probes() {
+    arm();
+    let nothing = cost(|| Some(0));
+    for (what, name) in [("a short name", "solve"), ("a name of 63 bytes", LONG_NAME)] {
+        let cost = cost(|| {
+            inside(name, || ());
+            Some(0)
+        });
+        let user =
+            cost.user.zip(nothing.user).map_or("-".to_owned(), |(of, none)| format!("{:.2}", of - none));
+        let kernel =
+            cost.kernel.zip(nothing.kernel).map_or("-".to_owned(), |(of, none)| format!("{:.2}", of - none));
+        println!("{:28} {user:>12} {kernel:>12} {:>12.1}", format!("probe, {what}"), cost.ns - nothing.ns);
+    }
+    for (name, totals, times) in collect(RankId(0)).over_ranks() {
+        let counts = [totals.cycles, totals.instructions].map(|of| (of.least, of.most));
+        let median = times.median_ps().unwrap_or_default() / 1e3;
+        println!(
+            "{name:.8}: cycles and instructions of an entry {counts:?}, median {median:.1} ns, {:?}",
+            totals.discarded
+        );
+    }
+}
+
+const LONG_NAME: &str = "a name that is as long as the name of a probe may be: 63 bytes.";
 
 /// The medians of many batches.
 fn cost(mut read: impl FnMut() -> Option<u64>) -> Cost {

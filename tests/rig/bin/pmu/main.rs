@@ -13,6 +13,7 @@ mod followed;
 mod groups;
 mod kernels;
 mod loops;
+mod probes;
 mod tool;
 mod validate;
 
@@ -96,6 +97,7 @@ fn check_all() -> ExitCode {
         ("a_hardware_thread", groups::hardware_thread),
         ("who_may_count_what", access::permissions),
         ("registers_read_by_the_program", access::registers),
+        ("probes_count_to_the_instruction", probes::to_the_instruction),
         ("a_program_reads_what_its_launcher_opened", followed::handed),
         ("watched_writes_are_counted_to_the_last_one", followed::watched),
         ("events_that_the_processor_lacks_have_no_value", loops::lacking),
