@@ -19,16 +19,24 @@ fn rows() -> Vec<(&'static str, Fleet, u64)> {
         ("52 sessions", Fleet { sessions: 52, ..of }, 100),
         ("6 sessions of 3 runs", Fleet { sessions: 6, runs: 3, ..of }, 100),
         ("6 sessions of 1 run", Fleet { sessions: 6, runs: 1, ..of }, 100),
-        ("6 sessions, 20 nodes, 5 % change", Fleet { sessions: 6, nodes: 20, changed: 0.05, ..of }, 1000),
-        ("6 sessions, 10 % change", Fleet { sessions: 6, changed: 0.1, ..of }, 100),
-        ("6 sessions, session t3", Fleet { sessions: 6, has_bad_sessions: true, ..of }, 100),
-        ("6 sessions, faster", Fleet { sessions: 6, by: (-0.12, -0.01), ..of }, 100),
-        ("6 sessions, each has 60 % of the nodes", Fleet { sessions: 6, measured: 0.6, ..of }, 100),
+        (
+            "6 sessions, 20 nodes, 5 % of the nodes change",
+            Fleet { sessions: 6, nodes: 20, changed: 0.05, ..of },
+            1000,
+        ),
+        ("6 sessions, 10 % of the nodes change", Fleet { sessions: 6, changed: 0.1, ..of }, 100),
+        ("6 sessions, single bad sessions (t3)", Fleet { sessions: 6, has_bad_sessions: true, ..of }, 100),
+        ("6 sessions, nodes become faster", Fleet { sessions: 6, by: (-0.12, -0.01), ..of }, 100),
+        ("6 sessions, each with 60 % of the nodes", Fleet { sessions: 6, measured: 0.6, ..of }, 100),
         ("2 sessions, 5 nodes, healthy", Fleet { changed: 0.0, ..small }, 2000),
         ("6 sessions, 5 nodes, healthy", Fleet { sessions: 6, changed: 0.0, ..small }, 2000),
-        ("2 sessions, 5 nodes, 20 % change", Fleet { changed: 0.2, ..small }, 2000),
-        ("2 sessions, 1 node, half change", Fleet { changed: 0.5, ..alone }, 2000),
-        ("12 sessions, slow in every second one", Fleet { sessions: 12, course: Truth::Unsteady, ..of }, 100),
+        ("2 sessions, 5 nodes, 20 % of the nodes change", Fleet { changed: 0.2, ..small }, 2000),
+        ("2 sessions, 1 node, which changes in half of the fleets", Fleet { changed: 0.5, ..alone }, 2000),
+        (
+            "12 sessions, slow in every second session",
+            Fleet { sessions: 12, course: Truth::Unsteady, ..of },
+            100,
+        ),
         ("12 sessions, slower little by little", Fleet { sessions: 12, course: Truth::Creep, ..of }, 100),
         ("12 sessions, one of them bad", Fleet { sessions: 12, course: Truth::OneSession, ..of }, 100),
     ]
@@ -49,18 +57,18 @@ pub fn print() {
         "of the nodes 1 to 12 % slower from a random session on. Each row names its differences from these"
     );
     println!(
-        "values. Precision and recall are those of the verdict SLOWED (in the row \"faster\": of FASTER). \"Since"
+        "values. Precision and recall refer to the verdict SLOWED (in the row \"nodes become faster\": to FASTER)."
     );
     println!(
-        "right\" is the share of the found changes above 3 % for which the report gives the right first session."
+        "\"Since right\" counts found changes above 3 %: it is the share for which the report gives the right first"
     );
     println!(
-        "\"At least true\" is the share of the found changes that are really as large as `at_least`. \"By class\" is"
+        "session. \"At least true\" is the share of the found changes that are really as large as `at_least`. \"By"
     );
     println!(
-        "the share of the changed nodes that are SLOW or SLOW-TAIL in comparison with their class in the latest"
+        "class\" counts the changed nodes: it is the share that is also SLOW or SLOW-TAIL in the latest session,"
     );
-    println!("session. The last three columns count healthy nodes.\n");
+    println!("in comparison with the class. The last three columns count healthy nodes.\n");
     println!(
         "| fleets | precision | recall | of 2-3 % | of 3-5 % | of > 5 % | by class | since right | at least true | SLOWED \
          per fleet | FASTER | SUSPECT |"
@@ -92,18 +100,21 @@ pub fn print() {
         }
     }
     println!(
-        "\nHow the changes went: the three courses are shares of the found nodes, the next column of the changed"
+        "\nThe next table shows the courses of the changes. STEP or LATEST, UNSTEADY and CREEP are shares of the"
     );
-    println!("nodes, and the last column of the healthy nodes.\n");
+    println!(
+        "found nodes. \"The bad session is named\" is a share of the changed nodes, and the last column is a share"
+    );
+    println!("of the healthy nodes.\n");
     println!(
         "| fleets | STEP or LATEST | UNSTEADY | CREEP | the bad session is named | healthy nodes with a bad session |"
     );
     println!("|---|---|---|---|---|---|");
     courses.iter().for_each(|course| println!("{course}"));
     println!(
-        "\nWith t3 noise, a node has single bad sessions. SLOWED is then true for such a session, the course is"
+        "\nWith t3 noise, a node has single bad sessions. If the latest session is bad, the node really is SLOWED,"
     );
-    println!("LATEST, and after the next session the node is no longer SLOWED.\n");
+    println!("and the course is LATEST. After the next session, the node is no longer SLOWED.\n");
     whole_class();
 }
 
@@ -114,7 +125,7 @@ fn whole_class() {
     println!(
         "table shows the share of 200 healthy classes of 50 nodes in which the report finds a change of the"
     );
-    println!("class. Such a change is real, because the nodes show it together, but it does not last.\n");
+    println!("class. Such a change is real, because all nodes show it, but it does not last.\n");
     println!("| spread of the sessions | 2 sessions | 3 | 6 | 12 | 52 |\n|---|---|---|---|---|---|");
     for common_sd in [0.002, 0.005, 0.01, 0.02] {
         let share = |sessions: usize| {

@@ -48,7 +48,7 @@ fn main() {
     }
     println!("# What the statistics find, and how often they are wrong\n");
     println!(
-        "`make simulate` writes this page: pmmpi's own code generates fleets from fixed seeds and judges them, so"
+        "`make simulate` writes this page: pmmpi's own code generates fleets from fixed seeds and judges them. So"
     );
     println!("the numbers are the same each time. [method.md](method.md) describes the method.\n");
     reference();
@@ -76,9 +76,12 @@ fn reference() {
         "and 1 % of the nodes 3 to 12 % slower (uniformly distributed). Precision and recall count only these"
     );
     println!(
-        "runs and nodes as slow. \"Recall, nodes > 5 % slower\" counts only the nodes that the simulation makes more than 5 %"
+        "runs and nodes as slow. \"Recall, nodes > 5 % slower\" counts only those slow nodes that the simulation"
     );
-    println!("slower.\n");
+    println!(
+        "makes more than 5 % slower. \"mean, z > 3\", \"Tukey 1.5 on medians\", \"MAD z > 3.5\" and \"fixed > 5 %\" are"
+    );
+    println!("simple rules for comparison.\n");
     for count in [FLEETS, MANY] {
         println!("{count} fleets:\n");
         heading();
@@ -94,12 +97,12 @@ fn reference() {
 fn robustness() {
     println!("## Other fleets\n");
     println!(
-        "{FLEETS} fleets per row. A row that names a verdict counts the nodes with this verdict as found. \"Or"
+        "{FLEETS} fleets per row. If a row names a verdict, the nodes with this verdict count as found. \"Or more\""
     );
     println!(
-        "more\" also counts the nodes with a stronger verdict; the order is SUSPECT, SLOW-TAIL, SLOW. With 3 runs"
+        "also counts the nodes with a stronger verdict; the order is SUSPECT, SLOW-TAIL, SLOW. With 3 runs a node"
     );
-    println!("a node is at most SUSPECT.\n");
+    println!("is at most SUSPECT.\n");
     heading();
     let five = Recipe { slow_node_share: 0.05, ..Recipe::default() };
     for (name, score) in cases::of_methods(&five, 0..FLEETS) {
@@ -135,13 +138,13 @@ fn robustness() {
         }
     }
     println!(
-        "\nIn fleets with \"nodes t5\", ln T of the nodes has a t distribution with 5 degrees of freedom; with \"nodes"
+        "\nIn fleets with \"nodes t5\", ln T of the nodes has a t distribution with 5 degrees of freedom. In fleets"
     );
     println!(
-        "skewed\", ln T has an exponential tail of slow nodes. pmmpi assumes a normal distribution, so more"
+        "with \"nodes skewed\", ln T has an exponential tail of slow nodes. pmmpi assumes a normal distribution, so"
     );
     println!(
-        "findings are false in these fleets. The false findings are healthy nodes that are slower than their"
+        "more findings are false in these fleets. The false findings are healthy nodes that are slower than their"
     );
     println!("class by more than 3 %.\n");
 }
@@ -187,9 +190,15 @@ fn small() {
 fn bimodal() {
     println!("## Classes that look bimodal\n");
     println!(
-        "The table shows the share of classes for which the report warns (`bimodal-class`). Each share comes from"
+        "The table shows the share of classes for which the report warns (`bimodal-class`). In classes with one"
     );
-    println!("1000 classes, or from 200 classes of 2000 nodes.\n");
+    println!(
+        "kind of nodes, the warning is false. The other columns have two kinds of nodes: half or a tenth of the"
+    );
+    println!(
+        "nodes is slower, by 3, 4 or 6 standard deviations of one kind. Each share comes from 1000 classes, or"
+    );
+    println!("from 200 classes of 2000 nodes.\n");
     println!(
         "| nodes | one kind: normal | t5 | skewed | two halves 3 spreads apart | 4 apart | 6 apart | a tenth 6 apart |"
     );
@@ -215,8 +224,9 @@ fn drift() {
     println!("## Over time\n");
     let score = cases::flaky(0..FLEETS);
     println!(
-        "Flaky nodes: a twentieth of 2000 nodes has 30 % slow runs, the other nodes have 1 %; 20 runs per node."
+        "Flaky nodes: 2000 nodes with 20 runs each. In a twentieth of the nodes, 30 % of the runs are slow; in"
     );
+    println!("the other nodes, 1 % of the runs are slow.");
     println!(
         "Precision {:.3}, recall {:.3}, {:.2} false per fleet.\n",
         score.precision(),
@@ -224,9 +234,12 @@ fn drift() {
         score.wrong_per_fleet()
     );
     println!(
-        "Drift: 10,000 nodes, 52 sessions whose medians vary by 0.4 %; the nodes are slower from session 31 on."
+        "Drift: 10,000 nodes, 52 sessions. The medians of the sessions vary by 0.4 %. From session 31 on, the"
     );
-    println!("The last column is the median number of sessions from session 31 to the alarm.\n");
+    println!(
+        "nodes are slower. \"Before\" and \"after\" refer to session 31. The last column is the median number of"
+    );
+    println!("sessions from session 31 to the alarm.\n");
     println!(
         "| slower by | share with an alarm before | share with the first alarm after | sessions until the alarm |"
     );
@@ -241,18 +254,21 @@ fn drift() {
 fn why() {
     println!("\n## Why\n");
     println!(
-        "The tables count nodes that the simulation makes 3 to 12 % slower for a known cause, if their verdict is"
+        "The tables count slow nodes with a known cause, if their verdict is not OK. The simulation makes these"
     );
     println!(
-        "not OK. Healthy nodes vary by 0.2 % in instructions, 0.8 % in cycles per instruction, 1.2 % in frequency"
+        "nodes 3 to 12 % slower. Healthy nodes vary by 0.2 % in instructions, 0.8 % in cycles per instruction,"
     );
     println!(
-        "and 0.3 % in utilisation. Spinning varies the instructions by a further 0.5 %, but takes no time. The"
+        "1.2 % in frequency and 0.3 % in utilisation. Ranks that spin while they wait add instructions: the"
     );
     println!(
-        "reported cause is right if it is the term that the simulation makes slower. If three terms have a third"
+        "number of instructions varies by a further 0.5 %, without an effect on the time. The reported cause is"
     );
-    println!("each, \"mixed\" is right.\n");
+    println!(
+        "right if it is the term that the simulation makes slower. In rows with three causes, each of three terms"
+    );
+    println!("makes up a third of the slowdown; then \"mixed\" is right.\n");
     for (title, nodes, slow, fleets) in [
         ("2000 nodes, 5 % of them slow", 2000, 0.05, FLEETS),
         ("20 nodes, a tenth of them slow", 20, 0.1, 2000),
@@ -279,9 +295,11 @@ fn why() {
         println!();
     }
     println!(
-        "The next table shows mean numbers of nodes per fleet, for healthy fleets. A cause is wrong if its term"
+        "The next table shows fleets without slow nodes. The last three columns are mean numbers of nodes per"
     );
-    println!("makes up less than half of the real slowdown of the node.\n");
+    println!(
+        "fleet. A cause is wrong if its term makes up less than half of the real slowdown of the node.\n"
+    );
     println!(
         "| nodes | fleets | nodes with a verdict other than OK | nodes with a cause | nodes with a wrong cause |"
     );

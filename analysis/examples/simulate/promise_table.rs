@@ -13,21 +13,21 @@ const SEEDS: u64 = 8_000_000;
 pub fn print(part: u64) {
     println!("\n## Fleets that are not textbook\n");
     println!(
-        "The code of `pmmpi report` judges simulated runs. Unless a row says otherwise, the logarithm of the"
+        "The code of `pmmpi report` judges simulated runs. Unless a row says otherwise, the elapsed time T of a"
     );
     println!(
-        "elapsed time of a run is the sum of three terms: ln(10 s), a normal deviate of the node with the"
+        "run has three parts: ln T is the sum of ln(10 s), a normal deviate of the node, and a normal deviate of"
     );
     println!(
-        "standard deviation s, and a normal deviate of the run with the standard deviation sigma. \"n x k\" means n"
+        "the run. The deviate of the node has the standard deviation s, the deviate of the run the standard"
     );
     println!(
-        "nodes with k runs each. In a class of 20 or more nodes, only SLOW counts as a finding; in a smaller"
+        "deviation sigma. \"n x k\" means n nodes with k runs each. In a class of 20 or more nodes, only SLOW"
     );
     println!(
-        "class, SLOW-TAIL counts, too. \"Stated\" is the limit that pmmpi promises. We chose the methods with other"
+        "counts as a finding; in a smaller class, SLOW-TAIL counts, too. \"Stated\" is the limit that pmmpi"
     );
-    println!("seeds.\n");
+    println!("promises. We chose the methods with other seeds.\n");
     println!("| case | fleets | result | stated | measured |\n|---|---|---|---|---|");
     for Case { name, fleets, rates, stated } in cases() {
         let fleets = (fleets / part).max(1);
@@ -69,10 +69,14 @@ fn suspects() -> Vec<Case> {
         ("suspects that are OK", "0"),
         ("warned", "with fewer than 3 healthy nodes"),
     ];
-    let all =
-        [(0, "only"), (2, "and 2 healthy nodes"), (3, "and 3 healthy nodes"), (10, "and 10 healthy nodes")];
+    let all = [
+        (0, "only these 5"),
+        (2, "these 5 and 2 healthy nodes"),
+        (3, "these 5 and 3 healthy nodes"),
+        (10, "these 5 and 10 healthy nodes"),
+    ];
     let again = |(others, with): (usize, &str)| {
-        let name = format!("200 nodes, 5 of them 8 % slow; second session: these 5 {with}");
+        let name = format!("200 nodes, 5 of them 8 % slow; second session: {with}");
         let of = Again { others, ..AGAIN };
         case(name, 200, &stay, move |seeds| part_of_class::suspects_again(of, seeds))
     };
@@ -83,7 +87,7 @@ fn suspects() -> Vec<Case> {
         part_of_class::suspects_again(Again { is_mended: true, ..with_10 }, seeds)
     }));
     for (unit, slow) in [(0.01, ">= 0.99"), (0.1, "")] {
-        let name = format!("the same with 10 healthy nodes, 10 s rounded to {unit} s");
+        let name = format!("the same with 10 healthy nodes, times of 10 s rounded to {unit} s");
         let stated = [("suspects that are SLOW", slow), ("suspects that are OK", "0")];
         cases.push(case(name, 200, &stated, move |seeds| {
             part_of_class::suspects_again(Again { unit, ..with_10 }, seeds)
@@ -92,7 +96,7 @@ fn suspects() -> Vec<Case> {
     let small = [("suspects that are SLOW", ""), ("suspects that are OK", "<= 0.01"), ("warned", "")];
     for (nodes, others) in [(3, 1), (10, 0), (10, 3), (20, 3)] {
         let name =
-            format!("{nodes} nodes, 1 of them 8 % slow; second session: this one and {others} healthy");
+            format!("{nodes} nodes, 1 of them 8 % slow; second session: this node and {others} healthy");
         let of = Again { nodes, slow: 1, others, ..AGAIN };
         cases.push(case(name, 500, &small, move |seeds| part_of_class::suspects_again(of, seeds)));
     }
@@ -100,7 +104,7 @@ fn suspects() -> Vec<Case> {
         [(200, 1, 0.06, 1), (200, 1, 0.06, 2), (100, 30, 0.1, 21), (44, 15, 0.1, 9)]
     {
         let name = format!(
-            "{nodes} nodes, {slow} of them {:.0} % slow; second session: these and {others} healthy",
+            "{nodes} nodes, {slow} of them {:.0} % slow; second session: all slow nodes and {others} healthy",
             100.0 * by
         );
         let of = Again { nodes, slow, by, others, ..AGAIN };
@@ -113,7 +117,7 @@ fn suspects() -> Vec<Case> {
         ("`slower_by_at_least` true", ">= 0.97"),
     ];
     cases.push(case(
-        "100 nodes, then 11 sessions of 30 random ones; 5 % slow",
+        "100 nodes, 5 % of them slow; then 11 sessions, each with 30 random nodes",
         200,
         &rotating,
         part_of_class::rotating,
@@ -142,7 +146,9 @@ fn rounding() -> Vec<Case> {
     // Most times are not rounded, so the share of false slow runs is the usual one.
     let of_tools = [none[0], none[1], ("false slow runs per fleet", "<= 0.05"), none[3]];
     let of_two = |nodes: usize, time_s: f64, unit: f64| {
-        let name = format!("healthy, {time_s} s, the times of {nodes} of 100 nodes rounded to {unit} s");
+        let name = format!(
+            "100 healthy nodes, times of {time_s} s; the times of {nodes} nodes are rounded to {unit} s"
+        );
         case(name, 200, &of_tools, move |seeds| {
             promises::two_tools(Session { time_s, ..other }, nodes, unit, seeds)
         })
@@ -153,14 +159,32 @@ fn rounding() -> Vec<Case> {
         of_two(40, 10.42, 1.0),
         of_two(3, 10.26, 0.5),
         session("healthy, times of 10.42 s rounded to 1 s (s 0.5 %, sigma 0.2 %)", &none, 10.42, 1.0, small),
-        session("healthy, 10.40 s rounded to 1 s, s .1 %, sigma 1 %", &none, 10.4, 1.0, noisy),
-        session("healthy, 10.2 s rounded to .5 s, s .5 %, sigma .2 %", &none, 10.2, 0.5, small),
-        session("healthy, 620 s rounded to 60 s, s .5 %, sigma .5 %", &nearly, 620.0, 60.0, other),
-        session("healthy, 1500 s rounded to 60 s, s .5 %, sigma .5 %", &none[..3], 1500.0, 60.0, other),
-        session("healthy, 10 s rounded to .25 s, s .5 %, sigma .5 %", &none, 10.0, 0.25, other),
-        session("3 % of nodes 8 % slow, 1 % of runs slow, 100.3 s rounded to 1 s", &found, 100.3, 1.0, slow),
-        session("the same, 6000 s rounded to 60 s", &found, 6000.0, 60.0, slow),
-        session("the same, 6000 s rounded to 1 s", &fine, 6000.0, 1.0, slow),
+        session("healthy, times of 10.4 s rounded to 1 s (s 0.1 %, sigma 1 %)", &none, 10.4, 1.0, noisy),
+        session("healthy, times of 10.2 s rounded to 0.5 s (s 0.5 %, sigma 0.2 %)", &none, 10.2, 0.5, small),
+        session(
+            "healthy, times of 620 s rounded to 60 s (s 0.5 %, sigma 0.5 %)",
+            &nearly,
+            620.0,
+            60.0,
+            other,
+        ),
+        session(
+            "healthy, times of 1500 s rounded to 60 s (s 0.5 %, sigma 0.5 %)",
+            &none[..3],
+            1500.0,
+            60.0,
+            other,
+        ),
+        session("healthy, times of 10 s rounded to 0.25 s (s 0.5 %, sigma 0.5 %)", &none, 10.0, 0.25, other),
+        session(
+            "3 % of the nodes 8 % slow, 1 % of the runs slow, times of 100.3 s rounded to 1 s",
+            &found,
+            100.3,
+            1.0,
+            slow,
+        ),
+        session("the same, times of 6000 s rounded to 60 s", &found, 6000.0, 60.0, slow),
+        session("the same, times of 6000 s rounded to 1 s", &fine, 6000.0, 1.0, slow),
     ]
 }
 
@@ -174,14 +198,14 @@ fn few_runs() -> Vec<Case> {
         (1, 3, 2000, "<= 0.03"),
     ];
     let healthy = |(nodes, runs, fleets, limit): (usize, usize, u64, &'static str)| {
-        let name = format!("healthy {nodes} x {runs}, s .5 %, sigma 2 %");
+        let name = format!("healthy {nodes} x {runs} (s 0.5 %, sigma 2 %)");
         case(name, fleets, &[("classes with a false slow run", limit)], move |seeds| {
             promises::session(Session { nodes, runs, ..HEALTHY }, seeds)
         })
     };
     let mut cases: Vec<Case> = all.into_iter().map(healthy).collect();
     let stated = [("slow runs found", ">= 0.9"), ("false share of slow runs", "<= 0.015")];
-    cases.push(case("2000 x 3, s .5 %, sigma 2 %, 1 % of runs slow", 200, &stated, |seeds| {
+    cases.push(case("2000 x 3 (s 0.5 %, sigma 2 %), 1 % of the runs slow", 200, &stated, |seeds| {
         promises::session(Session { nodes: 2000, runs: 3, slow_runs: 0.01, ..HEALTHY }, seeds)
     }));
     cases
@@ -201,26 +225,26 @@ fn noise() -> Vec<Case> {
     let some = Session { s: 0.015, slow_nodes: 0.01, slow_runs: 0.01, ..HEALTHY };
     let few = Session { nodes: 200, runs: 5, ..some };
     let mut cases = vec![
-        case("500 x 7, s 1.5 %, sigma .3 %, 5 % of nodes slow", 200, &order("<= 0.02"), move |seeds| {
+        case("500 x 7 (s 1.5 %, sigma 0.3 %), 5 % of nodes slow", 200, &order("<= 0.02"), move |seeds| {
             let of = Session { nodes: 500, sigma: 0.003, slow_nodes: 0.05, slow_runs: 0.0, ..some };
             promises::session(of, seeds)
         }),
-        case("200 x 5, s 1.5 %, sigma 2 %, 1 % of nodes slow", 1000, &order("<= 0.1"), move |seeds| {
+        case("200 x 5 (s 1.5 %, sigma 2 %), 1 % of nodes slow", 1000, &order("<= 0.1"), move |seeds| {
             promises::session(few, seeds)
         }),
-        case("2000 x 5, s 1.5 %, sigma 10 %, 1 % of nodes slow", 200, &none, move |seeds| {
+        case("2000 x 5 (s 1.5 %, sigma 10 %), 1 % of nodes slow", 200, &none, move |seeds| {
             promises::session(Session { nodes: 2000, sigma: 0.1, ..few }, seeds)
         }),
     ];
     let often = Session { s: 0.015, sigma: 0.003, slow_runs: 0.1, nodes: 2000, ..HEALTHY };
     for (runs, limit) in [(5, "<= 2"), (7, "<= 0.5")] {
-        let name = format!("healthy 2000 x {runs}, s 1.5 %, sigma .3 %, 10 % of runs slow");
+        let name = format!("healthy 2000 x {runs} (s 1.5 %, sigma 0.3 %), 10 % of runs slow");
         let stated = [("false SLOW per fleet", limit), ("false drains per fleet", limit)];
         cases
             .push(case(name, 200, &stated, move |seeds| promises::session(Session { runs, ..often }, seeds)));
     }
     cases.extend([0.1, 0.2, 0.4].map(|sigma| {
-        let name = format!("healthy 19 x 5, s 1.5 %, sigma {:.0} %", sigma * 100.0);
+        let name = format!("healthy 19 x 5 (s 1.5 %, sigma {:.0} %)", sigma * 100.0);
         let of = Session { nodes: 19, runs: 5, s: 0.015, sigma, ..HEALTHY };
         case(name, 1000, &none, move |seeds| promises::session(of, seeds))
     }));
@@ -248,7 +272,7 @@ fn over_time() -> Vec<Case> {
     }
     let rounded = Session { unit: 0.1, sigma: 0.005, ..HEALTHY };
     cases.push(case(
-        "healthy 100 x 7; the rounds do not differ, 10 s rounded to .1 s",
+        "healthy 100 x 7; the rounds do not differ, times of 10 s rounded to 0.1 s",
         200,
         &few,
         move |seeds| over_time::rounds(rounded, 0.0, Tool::Other, seeds),
@@ -303,7 +327,7 @@ fn over_time() -> Vec<Case> {
     }
     for late in [2, 20] {
         let name = format!(
-            "{} nodes first, the {late} other nodes a week later, in an hour in which nodes are 8 % slower",
+            "{} nodes first, the {late} other nodes a week later, in an hour in which all nodes are 8 % slower",
             200 - late
         );
         let stated = [("false SLOW per fleet", "<= 0.1"), ("recall", ">= 0.95"), ("warned", ">= 0.95")];
@@ -311,7 +335,7 @@ fn over_time() -> Vec<Case> {
     }
     for size in [2, 5, 20] {
         let name = format!(
-            "200 nodes, measured in groups of {size}; one group in 20 in an hour in which nodes are 8 % slower"
+            "200 nodes, measured in groups of {size}; one group in 20 is measured in an hour in which all nodes are 8 % slower"
         );
         let stated = [("false SLOW per fleet", ""), ("recall", ""), ("warned", "")];
         cases.push(case(name, 200, &stated, move |seeds| over_time::groups_in_turn(size, seeds)));
@@ -320,7 +344,12 @@ fn over_time() -> Vec<Case> {
     let name = "200 nodes in rounds, started one after another; racks differ by 1 %";
     cases.push(case(name, 200, &racks, over_time::started_in_turn));
     let late = [("recall", ">= 0.99"), ("false SLOW per fleet", "0"), ("warned", "0")];
-    cases.push(case("99 nodes together, one node a week later", 200, &late, over_time::straggler));
+    cases.push(case(
+        "99 nodes are measured together, one node a week later",
+        200,
+        &late,
+        over_time::straggler,
+    ));
     for (correlation, warned) in [(0.0, "<= 0.01"), (0.3, ">= 0.8"), (0.6, "1"), (0.9, "1")] {
         let stated = [
             ("false SLOW per fleet", "0"),
@@ -378,7 +407,7 @@ fn slow_runs() -> Vec<Case> {
     ];
     let flaky = |(kind, sessions, name, found): (SlowRuns, usize, &str, &'static str)| {
         let stated = [("flaky nodes found", found), ("fleets with a false flaky node", "<= 0.01")];
-        let name = format!("5 % of 200 nodes flaky; slow runs {name}");
+        let name = format!("5 % of 200 nodes are flaky; slow runs {name}");
         case(name, 200, &stated, move |seeds| over_time::flaky(kind, sessions, seeds))
     };
     kinds.map(flaky).into()
@@ -386,11 +415,11 @@ fn slow_runs() -> Vec<Case> {
 
 fn kinds() -> Vec<Case> {
     let bimodal = |(slow, warned): (usize, &'static str)| {
-        let name = format!("100 nodes of 10 s rounded to .01 s, {slow} of them 6 % slow");
+        let name = format!("100 nodes, times of 10 s rounded to 0.01 s, {slow} of them 6 % slow");
         case(name, 1000, &[("warned", warned)], move |seeds| promises::bimodal(slow, seeds))
     };
     let mut cases: Vec<Case> = [(0, "<= 0.01"), (1, "<= 0.01"), (40, ">= 0.99")].map(bimodal).into();
-    let two = [("slow node found", ">= 0.5"), ("the other one SLOW-TAIL", "<= 0.001")];
+    let two = [("slow node found", ">= 0.5"), ("the other node SLOW-TAIL", "<= 0.001")];
     cases.push(case("2 x 7, one node 6 % slow", 2000, &two, promises::two_nodes));
     cases
 }

@@ -7,18 +7,27 @@ use crate::slowness::{Fleet, OTHERS, SC18, Truth, of};
 pub fn print() {
     println!("\n## What goes with slowness\n");
     println!(
-        "`pmmpi report --correlate`: classes with {OTHERS} counters that have nothing to do with the time, and"
+        "`pmmpi report --correlate`: each class has {OTHERS} counters that have nothing to do with the time, and"
     );
     println!(
-        "two that may depend on the time. Runs vary by 0.3 % and nodes by 1.5 %. Counters vary by 10 % between"
+        "two counters that may depend on the time. \"n x k\" means n nodes with k runs each. Runs vary by 0.3 % and"
     );
     println!(
-        "the runs of a node, and by 10 % between nodes; a third of the counters count only few events. Slow runs"
+        "nodes by 1.5 %. Counters vary by 10 % between the runs of a node, and by 10 % between nodes; a third of"
     );
     println!(
-        "are 10 to 30 % slower. A finding, within or between nodes, is false if the counter has nothing to do"
+        "the counters count only few events. Slow runs are 10 to 30 % slower. A finding, within or between nodes,"
     );
-    println!("with the time. For the intervals, the true value is the mean rho of the row.\n");
+    println!(
+        "is false if the counter has nothing to do with the time. \"Mean rho\" is the mean correlation (rho) of the"
+    );
+    println!(
+        "two counters with the time. An interval has the truth if it contains this mean. \"Only counts longer\" is"
+    );
+    println!(
+        "the share of the found counters that the report marks with \"=time\": they count at the same rate in slow"
+    );
+    println!("runs. In rows with \"nothing\", no counter and no fact goes with slowness.\n");
     println!(
         "| case | fleets | found within nodes | fact found between nodes | only counts longer | mean rho | intervals with the truth | classes with a false finding | false share of findings |"
     );

@@ -82,8 +82,8 @@ pub fn print() {
         SESSIONS * 100.0
     );
     println!(
-        "| measured | nodes | runs of A and of B | equal sets called different | the same of any node | of the class or of any node | \
-         intervals with the truth | 2 % found | smallest visible | found if it is there |"
+        "| measured | nodes | runs of A and of B | equal sets: the class differs | equal sets: a node differs | equal sets: the class or a node differs | \
+         intervals with the truth | 2 % found | smallest visible difference | found if as large as that |"
     );
     println!("|---|---|---|---|---|---|---|---|---|---|");
     for (name, how) in [
