@@ -116,7 +116,7 @@ pub struct Report {
     pub runs_of_nodes: usize,
     /// How many sessions there are, and how many are needed.
     pub sessions: SessionsNeeded,
-    /// Nodes with more slow runs than chance explains, by name.
+    /// Nodes with more slow runs than expected by chance, by name.
     pub flaky: Vec<FlakyReport>,
     /// Nodes that grew slower, the largest change first.
     pub drift: Vec<DriftReport>,
@@ -126,7 +126,7 @@ pub struct Report {
     /// Metrics and counts by place; `None`: the user did not ask for them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by_place: Option<ByPlace>,
-    /// Nodes that came last in more runs than chance explains, the latest first.
+    /// Nodes that came last in more runs than expected by chance, the latest first.
     pub waited_for: Vec<OftenWaitedFor>,
     /// Rejected rows and values of other tools' results: the first hundred.
     pub rejected: Vec<RejectedRow>,

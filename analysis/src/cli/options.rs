@@ -329,7 +329,7 @@ pub enum FailOn {
     Missing,
     /// A node is not in the latest two sessions
     Gone,
-    /// A node is flaky: it has more slow runs than chance explains
+    /// A node is flaky: it has more slow runs than expected by chance
     Flaky,
     /// A node computed a wrong result
     Wrong,

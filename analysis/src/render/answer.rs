@@ -181,7 +181,7 @@ pub fn accounted(report: &Report) -> Option<String> {
     accounted::of(accounted).filter(|_| accounted.all() > 1 || accounted.unmeasured > 0)
 }
 
-/// Names the nodes that came last in more runs than chance explains.
+/// Names the nodes that came last in more runs than expected by chance.
 pub fn waited_for(report: &Report) -> Option<String> {
     let nodes = &report.waited_for;
     let of = |node: &OftenWaitedFor| {

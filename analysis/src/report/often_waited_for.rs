@@ -1,4 +1,4 @@
-//! Nodes that came last in more runs than chance explains.
+//! Nodes that came last in more runs than expected by chance.
 
 use super::lateness::{WORTH_A_WORD, WaitedFor};
 use super::run::RunReport;
@@ -7,7 +7,7 @@ use crate::stats::{binomial, within_nodes};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// A node that came last in more runs of a command than chance explains.
+/// A node that came last in more runs of a command than expected by chance.
 #[derive(Debug, Serialize)]
 pub struct OftenWaitedFor {
     /// Host name.
@@ -30,7 +30,7 @@ pub struct OftenWaitedFor {
     pub p_adjusted: f64,
 }
 
-/// The nodes that came last in more runs than chance explains, by more than a hundredth of the elapsed time. Only
+/// The nodes that came last in more runs than expected by chance, by more than a hundredth of the elapsed time. Only
 /// runs of one command on the same nodes are compared. One of n equal nodes comes last in at most Binomial(runs, 1/n)
 /// runs. `q` is the accepted share of false discoveries (Benjamini and Hochberg).
 pub fn often(runs: &[RunReport], q: f64) -> Vec<OftenWaitedFor> {

@@ -108,7 +108,7 @@ fn total(sessions: &[NodeSession]) -> RunCounts {
     all
 }
 
-/// True if more slow runs follow one another than chance explains. X slow runs of a node, placed at random among its K
+/// True if more slow runs follow one another than expected by chance. X slow runs of a node, placed at random among its K
 /// runs, are expected to have X (X - 1) / K (K - 1) of its neighbouring pairs.
 fn come_in_series(nodes: &[&[NodeSession]]) -> bool {
     let (mut pairs, mut expected) = (0, 0.0);

@@ -193,7 +193,7 @@ impl<'a> Groups<'a> {
         self.all.iter().enumerate().filter(|(at, _)| Some(*at) != self.main).map(|(_, group)| *group)
     }
 
-    /// Groups with more slow nodes than chance explains, and how much slower the group is (ln T).
+    /// Groups with more slow nodes than expected by chance, and how much slower the group is (ln T).
     ///
     /// Slow nodes are those more than 2.5 standard deviations above the median, from the median absolute deviation. By
     /// chance their number in a group is binomial; in small groups, the number of pairs of slow nodes is a Poisson

@@ -482,7 +482,7 @@ pub struct SlowRunReport {
     pub null_reasons: NullReasons,
 }
 
-/// A node with more slow runs than chance explains, over all of its sessions since its last maintenance.
+/// A node with more slow runs than expected by chance, over all of its sessions since its last maintenance.
 #[derive(Debug, Serialize)]
 pub struct FlakyReport {
     /// Host name.

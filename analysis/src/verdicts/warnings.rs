@@ -25,7 +25,7 @@ pub(super) fn about_sessions(order: &Order) -> Option<Warning> {
 pub(super) fn flaky<'a>(nodes: &'a [FlakyReport], class: &'a str) -> impl Iterator<Item = Warning> + 'a {
     nodes.iter().map(move |FlakyReport { node, slow_runs, runs, .. }| {
         let message =
-            format!("{node}: {slow_runs} of {runs} runs are slow, more than chance explains ({class})");
+            format!("{node}: {slow_runs} of {runs} runs are slow, more than expected by chance ({class})");
         Warning::new(WarningCode::FlakyNode, message)
     })
 }
