@@ -485,9 +485,9 @@ fn no_screen(paths: &[PathBuf]) -> Failure {
     };
     Failure::usage(format!(
         "no screen in {first}{more}: there is no run file of pmmpi screen\n       \
-         An archive has the times of earlier screens, but not what their kernels measured. To show a screen, name\n       \
+         An archive has the times of earlier screens, but not the values that kernels measured. To show a screen, name\n       \
          its run files (the folder of --out), and then the archive: pmmpi-report screen RESULTS ARCHIVE\n       \
-         To see what an archive says of its nodes, use: pmmpi report ARCHIVE"
+         To report on the nodes of an archive, use: pmmpi report ARCHIVE"
     ))
 }
 

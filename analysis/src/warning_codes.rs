@@ -70,7 +70,7 @@ codes! {
     ArchivedClasses "archived-classes"
         "`--class-by` has no effect on a file of an archive that lacks the columns `class.*`."
         "Export the runs again, or make the report of the archive without --class-by."
-        "a file of an archive lacks the columns class.*, so --class-by has no effect on its runs: they keep \
+        "a file of an archive lacks the columns class.*, so --class-by has no effect on its runs: these runs keep \
          the class that the file names, or have no class"
     BimodalClass "bimodal-class"
         "The nodes of a class form two groups: they may be two kinds of nodes."
@@ -93,10 +93,10 @@ codes! {
          alphabetical order."
         "b.pmr has the run id of a.pmr, but different contents"
     CoresDiffer "cores-differ"
-        "Nodes of a class have, or a kernel of a screen used, different numbers of hardware threads. Such nodes are no peers: \
-         they may be slower or faster for this reason alone."
-        "Find out why: SMT, cores that are offline, a cgroup, a bound rank (--cores rank). If they are meant to differ, \
-         compare only equal nodes: pmmpi report --class-by cpu,microcode,memory,kernel,command,ranks,labels,hardware_threads."
+        "Nodes of a class have different numbers of hardware threads, or a kernel of a screen used different numbers. Such \
+         nodes may be slower or faster for this reason alone."
+        "Look for the reason: SMT, cores that are offline, a cgroup, a bound rank (--cores rank). If the nodes differ on \
+         purpose, compare only equal nodes: pmmpi report --class-by cpu,microcode,memory,kernel,command,ranks,labels,hardware_threads."
         "nodes of a class use different numbers of hardware threads: 64 on 18 nodes, 32 on 2 nodes (n03, n07)"
     CutSession "cut-session"
         "`--since` is inside a session: the report has only the later runs of this session."
@@ -122,7 +122,7 @@ codes! {
     EndedEarly "ended-early"
         "A screen has fewer rounds than the user asked for: a process of pmmpi was killed, a node stopped, a signal came, or \
          pmmpi could not save a run."
-        "The rounds that are saved count. Examine the node that the warning names, and screen again."
+        "The saved rounds count. Examine the node that the warning names, and screen again."
         "a screen ended early: n3 (rank 3): the process of pmmpi has ended during round 3 of triad, so the screen ends"
     EndedInRegion "ended-in-region"
         "The job ended while ranks were inside a region, or while ranks waited at the start or end of a region."
@@ -145,12 +145,12 @@ codes! {
         "session s2 has 20 suspects, and 0 nodes that were OK before; a comparison needs 3 such nodes; suspects keep \
          their earlier verdicts (./hpl)"
     FewRounds "few-rounds"
-        "A node has fewer than 3 runs of a kernel in a screen: differences may be noise. With so few times, the node can only be \
+        "A node has fewer than 3 runs of a kernel in a screen: differences may be noise. With so few runs, the node can only be \
          OK or SUSPECT."
         "Screen more rounds: --rounds 3+4 (three of all nodes, and four more of suspects) or --rounds 7."
         "n0222 has only 1 run of a kernel, but the report needs 3"
     FewRuns "few-runs"
-        "A node has fewer than 5 runs in a class: differences may be noise. With so few times, the node can only be OK or SUSPECT."
+        "A node has fewer than 5 runs in a class: differences may be noise. With so few runs, the node can only be OK or SUSPECT."
         "Measure 7 runs: --runs 7, or `pmmpi repeat --runs 7` for an MPI program."
         "n0222 has only 3 runs, but the report needs 5"
     FlakyNode "flaky-node"
@@ -260,10 +260,11 @@ codes! {
         "Read either an archive or the run files from which the archive was made, not both."
         "7 rows with the same content as earlier rows: pmmpi counts each run once"
     RepeatedSession "repeated-session"
-        "Several screens have the same label `session`, and nodes in common. The report takes each as a session of its \
-         own, so that an earlier screen does not hide what a node is now."
-        "Give each screen a label of its own, or none: then pmmpi screen takes its start as the name of the session."
-        "the label session=weekly of 1 screen is also that of earlier screens in the archive: the report takes this \
+        "Several screens of the same nodes have the same label `session`. The report takes each screen as a separate \
+         session. Otherwise an earlier screen could hide the present state of a node."
+        "Give each screen another label `session`, or give no such label. Without the label, pmmpi screen uses the start of the \
+         screen as the name of the session."
+        "earlier screens in the archive have the same label session=weekly as 1 screen: the report takes this \
          screen as the session weekly 20261126T044328.744080810Z"
     RoundEffects "round-effects"
         "All nodes were slower in some rounds than in others. The report subtracts these differences before it \
@@ -272,7 +273,7 @@ codes! {
          such as the file system, the network or the power."
         "the rounds of the session differ by 12.0 %: the report corrects the times of each round (./hpl)"
     RoundedTimes "rounded-times"
-        "The times have a coarse resolution. A difference that rounding explains is no reason for a verdict."
+        "The times have a coarse resolution. If rounding can explain a difference, this difference is no reason for a verdict."
         "Give times with more digits, or measure longer work."
         "the times are multiples of 1 s, which is 9.6 % of the class median: pmmpi can detect a node only if the \
          node is at least about 12.6 % slower (./hpl)"
@@ -302,7 +303,7 @@ codes! {
         "Use the label `run` for a name of the run. Or leave labels out of the class: --class-by cpu,microcode,memory,kernel,command,ranks."
         "the label job has 7 values in 7 runs of ./hpl: the report does not compare runs with different values"
     TimeOrder "time-order"
-        "Nodes were measured at different moments, and nodes that were measured at close moments have similar \
+        "Nodes were measured at different times, and nodes that were measured soon after one another have similar \
          elapsed times. The report cannot tell a slow node from a slow hour."
         "Measure all nodes in rounds: each node once, then each node again."
         "nodes measured one after another have similar times (von Neumann's ratio 0.31; about 2 if the order \
@@ -361,8 +362,8 @@ codes! {
         "--node: there is no selected run on 1 node: n0999"
     UnknownReset "unknown-reset"
         "`--resets` names nodes that the input does not have."
-        "Use the host names of the report in the file of --resets. Do nothing if these nodes have runs only \
-         outside this input."
+        "In the file of --resets, use the host names that the report shows. Do nothing if the runs of these nodes are \
+         in another input."
         "--resets names 2 nodes that the input does not have: n0999, node7"
     UnmeasuredReset "unmeasured-reset"
         "`--resets` names nodes that were not measured after their last maintenance, so the report shows the \
@@ -376,7 +377,7 @@ codes! {
         "runs without a partner in the other set: 14 runs of A (n03, n07), 7 runs of B (n12)"
     UnreadPath "unread-path"
         "pmmpi takes the names of nodes from the paths of files, but these paths also differ in a part that \
-         pmmpi did not read. If this part is the node, several nodes look like one."
+         pmmpi did not read. If this part is the name of the node, several nodes look like one node."
         "Say what each part of a path is, with --path-pattern; docs/import.md describes patterns."
         "pmmpi took the names of nodes from the paths of 35 files (hpl/cn017/run3/HPL.out: node run3), but \
          another part of these paths differs, too: cn016, cn017, cn018, ...; if this part is the node, use \
@@ -404,13 +405,13 @@ codes! {
         "docs/import.md lists what pmmpi reads from each tool's files."
         "times.csv: has no column elapsed_s (expected: node,run,elapsed_s; found: node,run,time)"
     UnusedColumns "unused-columns"
-        "The report does not use some columns of a CSV file that have text with a few different values."
+        "A CSV file has columns with text of a few different values. The report does not use these columns."
         "If the values stand for different work or for different kinds of nodes, name the column in \
          --class-by: pmmpi then compares only runs with the same value. --where COLUMN=VALUE selects runs."
         "the report does not use these columns: blas (mkl, openblas); runs with different values are in one class"
     WideBounds "wide-bounds"
         "The two bounds of the elapsed time are more than 1 % apart."
-        "Measure a longer run: the width of the bounds comes from the barriers and does not depend on the work."
+        "Measure a longer run: the distance between the bounds comes from the barriers, not from the work."
         "the bounds 1.00 and 1.05 s are 5 % apart"
 }
 

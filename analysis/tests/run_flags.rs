@@ -88,7 +88,7 @@ fn bindings_that_disturb_are_named() {
     let expected = [
         [
             "overlapping-ranks",
-            "3 ranks (0, 1, 2) are bound to hardware threads that other ranks may use, too: check the binding of the launcher",
+            "3 ranks (0, 1, 2) are bound to hardware threads that other ranks may use, too: check how the launcher binds the ranks",
         ],
         ["more-ranks-than-cores", "4 ranks of a share 2 cores with 3 hardware threads"],
     ];
@@ -100,7 +100,8 @@ fn bindings_that_disturb_are_named() {
     let both_nodes: Vec<(&str, &str)> =
         all_threads.iter().copied().chain(all_threads.iter().map(|(_, cpu)| ("b", *cpu))).collect();
     let crowded = flags(&measured(&both_nodes));
-    let expected = "8 ranks of a share 4 cores with 8 hardware threads; so do ranks of 1 more node";
+    let expected =
+        "8 ranks of a share 4 cores with 8 hardware threads; ranks of 1 more node share cores, too";
     assert_eq!(crowded, [["more-ranks-than-cores".to_owned(), expected.to_owned()]]);
 }
 

@@ -437,7 +437,7 @@ fn a_class_may_change_and_its_nodes_are_not_equal() {
     for (slow, warned) in [(1, 0.0..=0.0), (40, 1.0..=1.0)] {
         holds(&promises::bimodal(slow, SEEDS..SEEDS + 50), &[("warned", warned)]);
     }
-    let two = [("slow node found", 0.5..=1.0), ("the other one SLOW-TAIL", 0.0..=0.01)];
+    let two = [("slow node found", 0.5..=1.0), ("the other node SLOW-TAIL", 0.0..=0.01)];
     holds(&promises::two_nodes(SEEDS..SEEDS + 200), &two);
 }
 

@@ -256,6 +256,6 @@ pub fn two_nodes(seeds: Range<u64>) -> Vec<Rate> {
     let fleet = |random: &mut Random, runs: &mut MeasuredRuns| of.simulate(random, runs, more);
     over(seeds, fleet, |sums, judged, _| {
         sums.count("slow node found", is_flagged(judged, 0, 2));
-        sums.count("the other one SLOW-TAIL", is_flagged(judged, 1, 2));
+        sums.count("the other node SLOW-TAIL", is_flagged(judged, 1, 2));
     })
 }

@@ -158,7 +158,7 @@ pub struct ReportArgs {
     /// With --since, do not read the medians of earlier sessions
     #[arg(long, hide = true)]
     pub no_history: bool,
-    /// CSV file of maintenance with the columns node,when: the node's history starts anew at this time
+    /// CSV file with the columns node,when: the history of the node starts anew at the time `when`
     #[arg(long, value_name = "FILE", hide = true)]
     pub resets: Option<PathBuf>,
     /// Show metrics and counts of each node, socket, numa, core or rank

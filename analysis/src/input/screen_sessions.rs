@@ -71,12 +71,13 @@ pub(super) fn split(table: &mut RunTable, runs: &HashMap<String, OfScreen>) -> V
         if alone.is_empty() {
             continue;
         }
-        let earlier = if has_archive { "of earlier screens in the archive" } else { "of an earlier screen" };
+        let earlier =
+            if has_archive { "earlier screens in the archive have" } else { "an earlier screen has" };
         let names: Vec<String> = alone.iter().map(|id| format!("{name} {}", start_of(id))).collect();
         warnings.push(Warning::new(
             WarningCode::RepeatedSession,
             format!(
-                "the label session={name} of {} is also that {earlier}: the report takes {} as the session {}",
+                "{earlier} the same label session={name} as {}: the report takes {} as the session {}",
                 count(alone.len(), "screen"),
                 if alone.len() == 1 { "this screen" } else { "each of these screens" },
                 names.join(", ")

@@ -239,7 +239,8 @@ pub fn meaning(verdict: Verdict) -> Option<&'static str> {
             "stands out from its class, but it is not certain that the node is slower by more than --delta",
         ),
         Verdict::Suspect => Some(
-            "looks slow or unusual, but this is not certain, because there are too few runs, only some runs are slow, times vary too much, or the moment of the measurement may be the reason",
+            "looks slow or unusual, but this is not certain. The reason is one of these: too few \
+             runs, only some slow runs, times that vary too much, or the moment of the measurement",
         ),
         Verdict::Fast => Some(
             "faster than its class by more than --delta, and stands out: its results may be wrong, or it has another \

@@ -79,7 +79,9 @@ pub fn table(report: &Report, top: usize) -> Option<Table> {
         notes.push(format!("no metric has a value; the reason for {name}: {reason}"));
     }
     if parts.iter().any(|part| places.iter().any(|place| place.place.get(part) == Some(&None))) {
-        notes.push("any: pmmpi does not know which, for example because the ranks are not bound".to_owned());
+        notes.push(
+            "any: pmmpi does not know the number, for example because the ranks are not bound".to_owned(),
+        );
     }
     Some(Table {
         columns,

@@ -66,14 +66,15 @@ fn of_column(column: &ColumnSlowness, class: Option<usize>) -> impl Iterator<Ite
 
 /// What the columns mean, one remark per line.
 pub fn meaning(report: &Report, rows: &[SlownessRow]) -> Vec<String> {
-    let ratio = "RATIO: the value in slow runs (or nodes) divided by the value in fast ones".to_owned();
+    let ratio = "RATIO: the value in slow runs (or nodes) / the value in fast runs (or nodes)".to_owned();
     let times = match report.goes_with_slowness.as_deref().unwrap_or_default() {
         [class] => times(class, rows),
         _ => None,
     };
     let longer = rows.iter().any(|row| row.found.only_counts_longer);
-    let longer =
-        longer.then(|| "=time: the count per second is not higher; slow runs only count longer".to_owned());
+    let longer = longer.then(|| {
+        "=time: the count per second is not higher; slow runs only count for a longer time".to_owned()
+    });
     std::iter::once(ratio).chain(times).chain(longer).collect()
 }
 

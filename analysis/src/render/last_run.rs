@@ -135,7 +135,7 @@ fn of_series(series: &SeriesReport, runs: &[RunReport], top: usize) -> Table {
     Table {
         before: Some(format!(
             "metrics of the series of the last run, {} with different groups of events; each value comes from the \
-             median run among those that counted the metric",
+             median run of the runs that counted the metric",
             count(series.runs, "run")
         )),
         columns: vec![left("Metric"), right("Value"), right("Runs"), left("Quality")],

@@ -146,7 +146,7 @@ fn about_screen(text: &mut String, screen: &ScreenReport) {
         values,
     );
     let links = [(String::new(), screen.slow_links.len() as f64)];
-    gauge(text, "pmmpi_screen_slow_links", "Number of slow links between nodes that are fine.", links);
+    gauge(text, "pmmpi_screen_slow_links", "Number of slow links between healthy nodes.", links);
     let minutes = [(String::new(), screen.node_minutes)];
     gauge(
         text,

@@ -80,7 +80,7 @@ pub fn answer(screen: &ScreenReport) -> Vec<String> {
     sentences
 }
 
-/// Nodes with results that nothing was compared with, for example "2 of 9 nodes cannot be compared with others or with
+/// Nodes with results that nothing was compared with, for example "2 of 9 nodes cannot be compared with other nodes or with
 /// earlier screens: n7, n8 in triad".
 fn not_compared(screen: &ScreenReport) -> Option<String> {
     let of = |node: &ScreenedNode| {
@@ -96,7 +96,10 @@ fn not_compared(screen: &ScreenReport) -> Option<String> {
     let all = count(screen.screened.len(), "node");
     let named = few(&nodes);
     (!nodes.is_empty()).then(|| {
-        format!("{} of {all} cannot be compared with others or with earlier screens: {named}", nodes.len())
+        format!(
+            "{} of {all} cannot be compared with other nodes or with earlier screens: {named}",
+            nodes.len()
+        )
     })
 }
 

@@ -145,7 +145,7 @@ impl ByPlace {
             if is_slow { runs.slow.push(values) } else { runs.usual.push(values) }
         }
         if source.runs().is_empty() {
-            let message = "--by: no run was measured by pmmpi, so nothing is known by place";
+            let message = "--by: pmmpi measured none of these runs, so there are no values by place";
             warnings.push(Warning::new(WarningCode::NoPlaces, message));
         }
         let metrics = metrics(places.values());

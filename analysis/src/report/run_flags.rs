@@ -71,21 +71,21 @@ impl RunFlag {
                  for example with `mpirun --bind-to core` or `srun --cpu-bind=cores`"
             }
             Self::OverlappingRanks => {
-                "ranks that are bound may run on the same hardware threads: check the binding of the launcher"
+                "bound ranks share hardware threads: check how the launcher binds the ranks"
             }
             Self::MoreRanksThanCores => {
-                "the hardware threads on which the ranks of a node may run belong to fewer cores than there are ranks: ranks \
-                 share cores, and wait for each other if there are also fewer hardware threads"
+                "a node has more ranks than cores on which these ranks may run: ranks share cores. If there are also fewer hardware \
+                 threads than ranks, ranks wait for each other"
             }
             Self::MovedRanks => {
-                "a rank was on one core when its work began, and on another core when its work ended: the kernel moved it"
+                "a rank began its work on one core, and ended its work on another core: the kernel moved the rank"
             }
             Self::UnequalNodes => {
                 "the nodes of the run differ in facts that may change their speed: `pmmpi show` prints all facts"
             }
             Self::LowRunningShare => {
-                "metrics have inputs that were counted less than 20 % of the time, so no verdict uses them: count fewer groups \
-                 at once, or use `pmmpi repeat --groups`"
+                "the inputs of some metrics were counted less than 20 % of the time, so no verdict uses these metrics: count fewer \
+                 groups at once, or use `pmmpi repeat --groups`"
             }
             Self::BelowTurboStep => {
                 "cores ran more than 5 % below the frequency of the turbo step for so many active cores: look at power and \
@@ -130,7 +130,7 @@ pub fn of(run: &Run, metrics: &[MetricReport]) -> Vec<Flag> {
     }
     if !overlapping.is_empty() {
         let message = format!(
-            "{} are bound to hardware threads that other ranks may use, too: check the binding of the launcher",
+            "{} are bound to hardware threads that other ranks may use, too: check how the launcher binds the ranks",
             described(&overlapping)
         );
         raise(RunFlag::OverlappingRanks, message);
@@ -256,7 +256,7 @@ fn crowded<'a>(
     let (ranks, cores, threads, host) = crowded.first()?;
     let others = match crowded.len() - 1 {
         0 => String::new(),
-        more => format!("; so do ranks of {}", count(more, "more node")),
+        more => format!("; ranks of {} share cores, too", count(more, "more node")),
     };
     let threads = if threads == cores {
         String::new()

@@ -205,10 +205,10 @@ const RATE_P: f64 = 0.01;
 fn reason(why: NoAssociation, key: &str) -> Cow<'static, str> {
     match (why, key) {
         (NoAssociation::Unknown, _) => "no run has this value".into(),
-        (NoAssociation::Few, "within") => format!(
-            "too few runs: the test needs {FEWEST} runs more than there are pairs of a node and a session"
-        )
-        .into(),
+        (NoAssociation::Few, "within") => {
+            format!("too few runs: the test needs {FEWEST} more runs than pairs of a node and a session")
+                .into()
+        }
         (NoAssociation::Few, _) => format!("fewer than {} nodes have this value", FEWEST + 1).into(),
         (NoAssociation::Constant, "within") => {
             "the value, or the time, is the same in all runs of each node".into()

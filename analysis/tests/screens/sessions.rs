@@ -77,7 +77,12 @@ fn screens_with_the_same_label_are_sessions_of_their_own() {
         json(&report(&words(&["report", "--format", "json", "--where", "session=weekly"], &run_files)));
     assert_eq!(selected["sessions"]["most"], 4);
     let text = out(&screen_report(&with_archive, &[]));
-    assert!(text.contains("warning: the label session=weekly of 1 screen is also that of earlier"), "{text}");
+    assert!(
+        text.contains(
+            "warning: earlier screens in the archive have the same label session=weekly as 1 screen"
+        ),
+        "{text}"
+    );
 }
 
 /// A wrong result or a failure of an earlier screen is not one of this screen.

@@ -116,7 +116,7 @@ fn a_node_without_a_verdict_is_named() {
     let text = out(&screen_report(&files, &[]));
     assert!(text.contains("none of the other 3 nodes looks slow"), "{text}");
     assert!(
-        text.contains("1 of 4 nodes cannot be compared with others or with earlier screens: n03\n"),
+        text.contains("1 of 4 nodes cannot be compared with other nodes or with earlier screens: n03\n"),
         "{text}"
     );
     let found = json(&screen_report(&files, &["--format", "json"]));

@@ -147,7 +147,7 @@ impl Kernel for Disk {
         let way = match self.used_page_cache {
             false => "past the page cache (O_DIRECT)",
             true => {
-                "through the page cache, because the file system refuses O_DIRECT: the values may be those of memory"
+                "through the page cache, because the file system refuses O_DIRECT: the values may be those of memory, not of the disk"
             }
         };
         vec![format!(

@@ -188,7 +188,7 @@ impl Kernel for Triad {
             (elements * team.len() * size_of::<f64>()) as f64 / 1e9,
             match huge.into_iter().sum::<Option<u64>>() {
                 Some(bytes) => format!("{:.3} GB in huge pages", bytes as f64 / 1e9),
-                None => "the system does not show how much of it is in huge pages".to_owned(),
+                None => "the system does not show how much of this memory is in huge pages".to_owned(),
             }
         )];
         (self.arrays, self.repetitions) = (Some(arrays), 0);

@@ -18,10 +18,10 @@ macro_rules! example {
 macro_rules! commands {
     () => {
         "Commands (see pmmpi COMMAND --help):
-  repeat  K MPI launches  report   bounds, slow nodes   doctor    this machine
-  list    events, groups  compare  two sets of runs     validate  counters here
-  export  to an archive   show     what a run records   bounds    from stamps
-  screen  for slow nodes  diff     where 2 runs differ"
+  repeat  repeat a launch  report   report on runs    doctor    check this node
+  list    list events      compare  compare two sets  validate  test counters
+  export  archive runs     show     show one run      bounds    compute bounds
+  screen  find slow nodes  diff     find differences"
     };
 }
 
@@ -147,7 +147,7 @@ Examples:
     List(List),
     /// Find out which counters you can trust here
     #[command(after_help = "`validate` runs test loops with known counts, and compares the measured counts
-with the known counts. It takes a few seconds, with --ceilings longer. pmmpi
+with the known counts. This takes some seconds, or longer with --ceilings. pmmpi
 saves the result for this kind of processor in ~/.local/state/pmmpi (or in the
 folder that PMMPI_TRUST names) and replaces an earlier result.
 

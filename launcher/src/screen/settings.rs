@@ -51,7 +51,7 @@ impl ScreenSettings {
             false if typed.names_kernels() => {
                 return Err(Failure::usage(
                     "options of kernels (--kernels, --memory, --disk, --blas, --stores) have no effect on a program of \
-                     your own: remove them, or remove the program",
+                     your own: remove these options, or remove the program",
                 ));
             }
             false => Works::Program(typed.argv.clone()),

@@ -11,8 +11,8 @@ const HEAD: &str = "\
 This page is generated from src/events/metrics/metrics.toml and src/events/metrics/cpus/*.toml. After a change there,
 `PMMPI_WRITE_DOCS=1 cargo test --release --workspace --exclude pmmpi-runner --lib metrics` writes the page again.
 
-The names in a formula are quantities or names of the processor's event table. For each name, the table has an event, a
-formula over events, or the reason why the name has neither. A value has the worst quality of its counts: exact is
+The names in a formula are quantities or names of the processor's event table. For each name, the table has an event or
+a formula over events. If a name has no event and no formula, the table gives the reason. A value has the worst quality of its counts: exact is
 better than scaled, and scaled is better than partial. A missing value has a reason: the missing count, the divisor
 that is 0, or the check that failed. pmmpi bases no verdict on a count whose counter ran for less than a fifth of the
 time. If an event is sampled, pmmpi multiplies the number of samples by the sampling period. If an input gives a value
@@ -23,11 +23,14 @@ of the rank that counted on this node. The value of a run is the mean over the c
 counts are missing or contradict one another. If the mean leaves out cores, the value is partial, and its reason gives
 the number of these cores.
 
-Counts of scope task are of the program's own threads, on whatever hardware threads they run. Counts of scope core are
-of the hardware threads that the ranks of a node may use; other programs may run there, too. Counts of scope socket are
-sums over the sockets (of the nodes of a run), and include other programs. pmmpi computes no ratio of such a count to a
-count of the program. So where the L3 cache itself counts its misses, `l3_miss_rate` has no value, but `l3_miss_ratio`
-has one.
+The scope of a count shows what the count includes:
+
+- task: only the program's own threads, on all hardware threads on which they run;
+- core: everything that runs on the hardware threads that the ranks of a node may use, also other programs;
+- socket: everything that runs on the sockets of the run's nodes, also other programs.
+
+pmmpi does not divide a count of scope socket by a count of the program. If the L3 cache counts its own misses, these
+counts have the scope socket. Then `l3_miss_rate` has no value, but `l3_miss_ratio` has a value.
 
 ";
 

@@ -169,5 +169,5 @@ fn as_member(member: &MemberReport) -> Option<String> {
     let how = if slowdown < 0.0 { "faster" } else { "slower" };
     let least = member.slower_by_at_least.filter(|least| *least > 0.0 && verdict > Verdict::Ok);
     let least = least.map(|least| format!(" (at least {})", percent(least))).unwrap_or_default();
-    Some(format!("; it is {} {how} than they are{least}: {}", percent(slowdown.abs()), verdict.name()))
+    Some(format!("; the node is {} {how} than its peers{least}: {}", percent(slowdown.abs()), verdict.name()))
 }

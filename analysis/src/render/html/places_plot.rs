@@ -26,7 +26,8 @@ pub fn of<'a>(slow: impl Iterator<Item = (String, &'a SlowPlaces)>) -> String {
     }
     let more =
         if slow.len() > MOST { format!(" (the first {MOST} of {})", slow.len()) } else { String::new() };
-    let title = format!("Where they were slow: each place as a multiple of what is usual there{more}");
+    let title =
+        format!("Slow places: the value of each place, divided by the usual value of this place{more}");
     let high = HEIGHT + 2.5 * LINE;
     let rows: String =
         shown.iter().enumerate().map(|(at, (name, places))| of_one(name, places, at as f64 * high)).collect();
