@@ -122,7 +122,7 @@ codes! {
     EndedEarly "ended-early"
         "A screen has fewer rounds than the user asked for: a process of pmmpi was killed, a node stopped, a signal came, or \
          pmmpi could not save a run."
-        "The saved rounds count. Examine the node that the warning names, and screen again."
+        "The report uses the saved rounds. Examine the node that the warning names, and screen again."
         "a screen ended early: n3 (rank 3): the process of pmmpi has ended during round 3 of triad, so the screen ends"
     EndedInRegion "ended-in-region"
         "The job ended while ranks were inside a region, or while ranks waited at the start or end of a region."
@@ -284,7 +284,7 @@ codes! {
          and the launcher do not work together; add --mpi=pmix to srun"
     SettingsDiffer "settings-differ"
         "Runs of a class differ in a setting that may change their speed: the MPI library, the launcher, an environment \
-         variable, or what ranks are bound to."
+         variable, or the binding of ranks."
         "Compare only runs with equal settings: add the settings to the class, for example \
          `--class-by cpu,command,ranks,env.OMP_NUM_THREADS`. `pmmpi diff` compares two runs."
         "runs differ in env.OMP_NUM_THREADS: 8 in 33 runs, not set in 2 runs (0c5f1e, 9a22b0) (./hpl)"

@@ -45,7 +45,7 @@ pub fn add(
     let mut added = AddedPlaces::default();
     if let Some(first) = lacking.first() {
         let message = format!(
-            "the counts by place of {} were not added, because there is no run file, for example of {first}",
+            "pmmpi did not add the counts by place of {}, because their run files are missing, for example of {first}",
             count(lacking.len(), "run")
         );
         added.warnings.push(Warning::new(WarningCode::NoPlaces, message));

@@ -94,7 +94,7 @@ fn groups(page: &mut String, catalogue: &Catalogue) {
             let checks = if checks.is_empty() {
                 String::new()
             } else {
-                format!("; no value unless {}", checks.join(" and "))
+                format!("; has a value only if {}", checks.join(" and "))
             };
             line(
                 page,
