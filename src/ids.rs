@@ -1,4 +1,4 @@
-//! Numbers of ranks and of nodes, as types, so that neither is taken for the other.
+//! Numbers of ranks and of nodes as types, so that the compiler does not accept one for the other.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;

@@ -8,15 +8,15 @@ use crate::order_statistics::{of_ascending, position};
 use crate::record::{Link, Run};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The work with one partner that [`Score::seconds`] is the time of: so many round trips of a small message...
+/// The work with one partner whose time is [`Score::seconds`]: this number of round trips of a small message...
 pub const ROUND_TRIPS: u32 = 1000;
-/// ...and so much data in each direction. With 1.5 us and 12 GB/s each part takes 3 ms, so both count.
+/// ...and this amount of data in each direction. With 1.5 us and 12 GB/s each part takes 3 ms, so both count.
 pub const BYTES: u64 = 40 << 20;
 
-/// A link is slow if its latency or time per byte is so many times that of both its nodes. Pairs far apart in a fat tree
-/// pass more switches, and static routes of pairs that communicate at the same time can share a cable: T. Hoefler, T.
-/// Schneider and A. Lumsdaine, "Multistage switches are not crossbars", CLUSTER 2008. So less is no fault. (NVIDIA's
-/// ClusterKit calls a latency bad from 2.1 times the smallest one on.)
+/// A link is slow if its latency or time per byte is this many times the value of each of its two nodes. Pairs far
+/// apart in a fat tree pass more switches, and static routes of pairs that communicate at the same time can share a
+/// cable: T. Hoefler, T. Schneider and A. Lumsdaine, "Multistage switches are not crossbars", CLUSTER 2008. So a
+/// smaller factor is no fault. (NVIDIA's ClusterKit calls a latency bad from 2.1 times the smallest one on.)
 const SLOW_LINK: f64 = 2.0;
 /// The same for a node, compared with the fleet's median. This is no verdict on the node: it decides only whose links can
 /// be judged, so it must not be so small that noise hides a slow link.
@@ -27,7 +27,7 @@ const SLOW_NODE: f64 = 2.0;
 pub struct Score {
     /// Half of the round-trip time of a small message (ns).
     pub latency_ns: f64,
-    /// Data per time in one direction while as much flows in the other one (10^9 bytes per second).
+    /// Data per time in one direction, while the same amount flows in the other direction (10^9 bytes per second).
     pub gigabytes_per_s: f64,
     /// The time of a fixed work with one partner (s): [`ROUND_TRIPS`] round trips, and [`BYTES`] in each direction.
     pub seconds: f64,

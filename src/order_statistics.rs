@@ -1,6 +1,6 @@
 //! The median of a few values, and two of the values with the true median between them.
 
-/// Least coverage of an interval: that of [y_1, y_5] for five values.
+/// Least coverage of an interval: the coverage of [y_1, y_5] for five values.
 pub const LEAST_COVERAGE: f64 = 0.9375;
 
 /// The fewest values that have such an interval.

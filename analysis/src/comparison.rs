@@ -27,7 +27,7 @@ pub struct Comparison {
     pub a: SetReport,
     /// The second set.
     pub b: SetReport,
-    /// In what all runs of A differ from all runs of B.
+    /// The keys and facts in which all runs of A differ from all runs of B.
     pub differs: Vec<Difference>,
     /// Classes, by name.
     pub classes: Vec<ClassComparison>,
@@ -138,7 +138,7 @@ pub struct MetricComparison {
     pub null_reasons: BTreeMap<&'static str, String>,
 }
 
-/// What was read for A and B: one input of which both are parts, or one for each.
+/// The input for A and B: one input that contains both, or one input for each.
 pub struct Inputs(pub Vec<Input<RunReport>>);
 
 impl Inputs {

@@ -35,8 +35,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Run files that are decoded at a time, and their size in all unless one alone is larger: a decoded run takes many times
-/// the size of its file.
+/// The number of run files that are decoded at a time, and the limit of their total size (a single file may be
+/// larger). The reason: a decoded run takes many times the size of its file.
 const FILES_AT_A_TIME: usize = 64;
 const BYTES_AT_A_TIME: u64 = 12 << 20;
 
@@ -186,7 +186,7 @@ struct Reader<'a, T, K> {
     options: &'a importers::ImportOptions,
     /// Number of files at the beginning that belong to an archive: the selection does not concern them.
     archived: usize,
-    /// Archives of which the medians were read.
+    /// Archives whose medians were read.
     archives: Vec<PathBuf>,
     /// The rounds of screens, by run id.
     screens: hashbrown::HashMap<String, OfScreen>,

@@ -97,7 +97,8 @@ fn pairs(pairs: Pairs) -> Vec<Named> {
     pairs.into_iter().map(|(name, value)| Named { name, value, compared: None }).collect()
 }
 
-/// Where the two runs differ, in the order of the sections: what is only of one run, such as its time, is left out.
+/// The differences of the two runs, in the order of the sections. Values that differ in any two runs, such as the
+/// time, are left out.
 pub fn differences(a: &Run, b: &Run) -> Differences {
     let (a, b) = (Recorded::of(a), Recorded::of(b));
     let mut differences = Vec::new();

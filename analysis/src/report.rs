@@ -137,7 +137,7 @@ pub struct Report {
     pub warnings: Vec<Warning>,
 }
 
-/// A node that is not suspected after so many rounds of a screen is judged.
+/// A node is judged if it is not a suspect after this number of rounds of a screen.
 const FEWEST_ROUNDS: usize = 3;
 
 /// Numbers of sessions.
@@ -145,7 +145,7 @@ const FEWEST_ROUNDS: usize = 3;
 pub struct SessionsNeeded {
     /// The most sessions of a node in a class, since its last maintenance; runs without a session are one.
     pub most: usize,
-    /// A node's own history needs so many.
+    /// A node's own history needs this number of sessions.
     pub history_needs: usize,
     /// Drift needs so many.
     pub drift_needs: usize,
@@ -191,7 +191,7 @@ fn latest_wrong(wrong: &[WrongNode]) -> impl Iterator<Item = &str> {
     wrong.iter().filter(|wrong| wrong.is_latest).map(|wrong| wrong.node.as_str())
 }
 
-/// The nodes whose latest session has no time of theirs, though they ran there. Wrong results are another matter.
+/// The nodes that ran in their latest session, but have no time there. Wrong results are another matter.
 fn latest_without_time(results: &Results) -> HashSet<&str> {
     let Results { table, order, .. } = results;
     let of_runs = table.without_time.iter().filter(|run| run.why != NoTime::Wrong);

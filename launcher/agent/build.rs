@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-/// Functions by their version in x86-64 glibc. On other machines, all of them have the version with which glibc started
-/// there.
+/// Functions by their version in x86-64 glibc. On other machines, each of these functions has the version with which
+/// glibc started there.
 const FUNCTIONS: [(&str, &str); 9] = [
     (
         "GLIBC_2.2.5",

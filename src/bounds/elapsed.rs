@@ -210,7 +210,7 @@ fn between_releases(node: &NodeStamps, drift: MaxDrift) -> (i128, i128) {
     (drift.shortest((node.c_ns - node.b_ns).into()), drift.longest((node.d_ns - node.a_ns).into()))
 }
 
-/// A point that lies in as many intervals as any does (K. Marzullo).
+/// A point that lies in the largest number of intervals (K. Marzullo).
 fn shared_by_most(intervals: impl Iterator<Item = (i128, i128)>) -> Option<i128> {
     // At the same place, an opening edge sorts before a closing one: intervals include their ends.
     let mut edges: Vec<(i128, u8)> = intervals.flat_map(|(low, high)| [(low, 0), (high, 1)]).collect();

@@ -17,8 +17,9 @@ fn beyond(soft: u64, hard: u64) -> u64 {
     hard.saturating_sub(soft.min(FAR))
 }
 
-/// How many counter descriptors a program may inherit under these limits: those that it could not use itself, and
-/// at least a sixteenth of a high soft limit. (Many sites set a high soft limit that equals the hard one.)
+/// The number of counter descriptors that a program may inherit under these limits: the descriptors that the program
+/// could not use itself, but at least a sixteenth of a high soft limit. (Many sites set a high soft limit that equals
+/// the hard one.)
 pub fn to_inherit(soft: u64, hard: u64) -> u64 {
     let part = if soft < MANY { 0 } else { soft / 16 };
     beyond(soft, hard).max(part)

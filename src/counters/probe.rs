@@ -14,8 +14,8 @@ pub trait Probe {
     /// What was opened, and what could not be.
     fn opened(&self) -> &Opened;
 
-    /// Checks the descriptors of the first so many words before a snapshot: the program's own code has run and may
-    /// have closed them.
+    /// Before a snapshot, checks the descriptors of this number of first words: the program's own code has run, and
+    /// may have closed descriptors.
     fn verify(&mut self, _words: usize) {}
 
     /// Reads every group that lies in `words`, which may be shorter than [`Opened::words`]. One system call per

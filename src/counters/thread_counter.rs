@@ -17,8 +17,8 @@ use std::ptr::NonNull;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicI64, AtomicU16, AtomicU32, AtomicU64, compiler_fence};
 
-/// Counts the thread that opened it. Another thread must not read it and cannot: the type is neither Send nor Sync.
-/// A forked child must not read it either.
+/// Counts the thread that opened it. Only one thread may read it. The type enforces this: it is neither Send nor
+/// Sync. A forked child must not read it either.
 #[derive(Debug)]
 pub struct ThreadCounter {
     counter: Counter,

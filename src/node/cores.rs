@@ -28,7 +28,7 @@ impl Cores {
         Self(cores)
     }
 
-    /// Hardware thread number `at` (from 0) of each core that has so many.
+    /// Hardware thread number `at` (from 0) of each core that has such a hardware thread.
     pub fn threads(&self, at: usize) -> Vec<u32> {
         self.0.iter().filter_map(|core| core.get(at).copied()).collect()
     }

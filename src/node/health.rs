@@ -1,7 +1,8 @@
 //! What the kernel counts when hardware does not work as it should: throttling, corrected errors, links that go down.
 //!
-//! The counts need no PMU and no rights. The node's reader reads them before and after the work, so a run has what was
-//! added while it ran. Like [`super::facts`], this module reads everything under a root path.
+//! The counts need no PMU and no rights. The node's reader reads them before and after the work. So a run has the
+//! growth of each count while the run took place. Like [`super::facts`], this module reads everything under a root
+//! path.
 
 use super::cpu_set::CpuSet;
 use super::inventory::Inventory;
@@ -106,8 +107,8 @@ impl HealthReading {
         }
     }
 
-    /// The counts, with what was added until `after` was read. Only places that both have count: a driver may have been
-    /// loaded in between. A count that became smaller was reset, and what it is now was added.
+    /// The counts, with what was added until `after` was read. Only places that both have count: a driver may have
+    /// been loaded in between. If a count became smaller, it was reset; its growth is then its new value.
     pub fn until(&self, after: Option<&Self>) -> Vec<HealthCount> {
         let of = |(name, places): (&String, &BTreeMap<String, u64>)| {
             let later = after.and_then(|after| after.0.get(name));

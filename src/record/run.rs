@@ -281,9 +281,9 @@ impl Run {
         self.ranks.len() == self.size as usize
     }
 
-    /// The end that best explains how the run ended: the one that another rank's end is least likely to have
-    /// caused; of several, that of the lowest rank. `None` if no rank is known. Also `None` if no rank failed and
-    /// some ends are unknown: the run may still go on.
+    /// The end of a rank that best explains how the run ended: the end that is least likely to be a consequence of
+    /// another rank's end. Of several such ends, the end of the lowest rank. `None` if no rank is known. Also `None`
+    /// if no rank failed and some ends are unknown: the run may still go on.
     pub fn end(&self) -> Option<End> {
         self.telling_rank().map(|(_, _, end)| end)
     }

@@ -165,9 +165,9 @@ impl Slot {
     /// Writes `<directory>/<run_id>.pmr`: writes a file without a name or with a temporary one, syncs it, then
     /// names it. In the end either the whole file exists or none. Creates the directory again if it was removed.
     ///
-    /// Does not sync a run whose barriers are less than a second apart if room was reserved for it: syncing takes
-    /// as long as a short program, and the user can soon measure such a run again. Only if the machine fails within
-    /// half a minute, the file may be empty.
+    /// Does not sync a run whose barriers are less than a second apart if room was reserved for it. The reason:
+    /// syncing takes as long as a short program, and the user can quickly measure such a run again. Only if the
+    /// machine fails within half a minute, the file may be empty.
     pub fn store(self, run: &Run) -> io::Result<PathBuf> {
         std::fs::create_dir_all(&self.directory)?;
         let bytes = to_bytes(run).map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))?;

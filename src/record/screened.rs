@@ -65,7 +65,8 @@ pub struct Link {
     pub partner: RankId,
     /// Half of the round-trip time of a small message (ns), the median.
     pub latency_ns: f32,
-    /// Data per time in one direction while as much flows in the other one (10^9 bytes per second), the median.
+    /// Data per time in one direction, while the same amount flows in the other direction (10^9 bytes per second):
+    /// the median.
     pub gigabytes_per_s: f32,
 }
 

@@ -1,9 +1,8 @@
 //! Checks that the running job is the job that was launched.
 //!
-//! If a program's MPI does not understand its launcher, the program still starts, but as many jobs of one rank
-//! ("singletons"). Examples are an MPICH program under Open MPI's mpirun or under `srun --mpi=pmix`, the reverse,
-//! and any program under an srun without a process manager. MPI reports no error, and each job runs the whole
-//! problem.
+//! If a program's MPI does not understand its launcher, the program still starts, but each rank is a separate job
+//! ("singleton"). Examples are an MPICH program under Open MPI's mpirun or under `srun --mpi=pmix`, the reverse, and
+//! any program under an srun without a process manager. MPI reports no error, and each job runs the whole problem.
 
 use crate::text::count;
 use crate::transport::local_socket;
@@ -36,7 +35,7 @@ impl Expectation {
     /// How long to wait for ranks that do not reach MPI_Init before this rank reports it.
     ///
     /// Waiting ranks cannot communicate, and any rank may be missing, even rank 0. So rank 0 reports first, and
-    /// higher ranks report later: at most twice as many each time.
+    /// higher ranks report later. The number of reporting ranks at most doubles each time.
     pub fn patience(&self) -> Duration {
         self.patience_from(Duration::from_secs(30))
     }

@@ -3,9 +3,9 @@
 /// Breaks each line that is longer than `width` characters at spaces. A longer word, such as a path, stays whole, so
 /// that the user can copy it.
 ///
-/// The rest of a warning is indented below its text, that of other text by two spaces. A line with several spaces
-/// between words is the row of a table: only its last column breaks, and its rest stays below this column. A row
-/// without room there does not break.
+/// The rest of a warning is indented below its text. The rest of other text is indented by two spaces. A line with
+/// several spaces between words is the row of a table: only its last column breaks, and its rest stays below this
+/// column. A row without room there does not break.
 pub fn folded(text: &str, width: usize) -> String {
     let mut folded = String::with_capacity(text.len());
     for line in text.lines() {

@@ -15,8 +15,8 @@ pub struct Backoff {
 impl Backoff {
     /// How long the process keeps its core.
     const SPIN_NS: i64 = 30_000;
-    /// After that it yields the core at every so many checks. (An MPI that knows that it shares its cores yields in
-    /// each check itself.)
+    /// After that, this is the number of checks between two yields of the core. (An MPI that knows that it shares its
+    /// cores yields in each check itself.)
     const LOOKS: u32 = 8;
     /// How long a patient rank only yields. Then it sleeps; if ranks share cores, a sleeping rank is late.
     const YIELD_NS: i64 = 100_000_000;

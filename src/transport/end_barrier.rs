@@ -9,7 +9,7 @@
 //! message that a rank needs depends on the rank itself. Let the arc `(s, 2^j)` be the ranks s, s+1, .. s+2^j-1,
 //! modulo the number of ranks n.
 //! - At level j rank s knows that all ranks of `(s, 2^j)` have arrived. It tells this to s-2^j, which then knows
-//!   `(s-2^j, 2^(j+1))`. There are as many levels as fit: 2^levels <= n.
+//!   `(s-2^j, 2^(j+1))`. The number of levels is the largest number with 2^levels <= n.
 //! - The remaining arc of n - 2^levels ranks is the sum of arcs whose lengths are powers of two, one for each bit
 //!   of its length. At level j rank s also tells `(s, 2^j)` to the rank for which it is one of these arcs.
 //!

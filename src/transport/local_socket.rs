@@ -27,8 +27,8 @@ pub fn listen(name: &str) -> io::Result<UnixListener> {
     if failed { Err(io::Error::last_os_error()) } else { Ok(UnixListener::from(socket)) }
 }
 
-/// A connection to the listener of this name. It never waits: neither if the listener's queue is full
-/// (`WouldBlock`), nor on reads and writes.
+/// A connection to the listener of this name. It never waits, even if the listener's queue is full (`WouldBlock`).
+/// Reads and writes do not wait either.
 pub fn connect(name: &str) -> io::Result<UnixStream> {
     let socket = socket(libc::SOCK_NONBLOCK)?;
     call(&socket, name, libc::connect)?;

@@ -19,7 +19,7 @@ use std::time::Duration;
 pub enum Duty {
     /// Reads the node's facts, and counts on its cores and sockets.
     Read,
-    /// Reports what the node allows a measurement (`pmmpi doctor`).
+    /// Reports what limits measurements on the node (`pmmpi doctor`).
     Examine,
     /// Carries what ranks measured from shared memory to the disk.
     Carry,
@@ -61,7 +61,8 @@ pub struct Follower {
 
 impl Role {
     /// The role of this process for this duty, among the processes of `job` on this node. `job` is a text that all
-    /// processes of the job have, and no other running job of this user; `None` if the process is a job of its own.
+    /// processes of the job have in common, and that no other running job of this user has; `None` if the process is
+    /// a separate job.
     pub fn enter(duty: Duty, job: Option<&str>) -> Self {
         job.map_or_else(Self::alone, |job| elect(name_of(duty.name(), job)))
     }

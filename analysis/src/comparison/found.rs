@@ -188,7 +188,7 @@ fn is_positive(units: &[MatchedUnit], value: impl Fn(&SideRun) -> Option<f64>) -
     [false, true].into_iter().flat_map(|of_b| runs(units, of_b)).filter_map(value).all(|value| value > 0.0)
 }
 
-/// A metric of which some values are 0 or below. `None` if only one set has it.
+/// A metric with some values of 0 or below. `None` if only one set has it.
 fn without_ratio(
     units: &[MatchedUnit],
     name: &str,

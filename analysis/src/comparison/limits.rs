@@ -40,7 +40,8 @@ pub(super) fn about_shared(shared: usize) -> Option<Warning> {
     (shared > 0).then(|| Warning::new(WarningCode::SharedRuns, message()))
 }
 
-/// Warns if A and B were measured one after the other: then what changed in between counts as a difference.
+/// Warns if A and B were measured one after the other. A change of the machine in between then counts as a
+/// difference.
 pub(super) fn about_blocks(matched: &Matched, selectors: [&Selector; 2]) -> Option<Warning> {
     if selectors.iter().all(|selector| selector.is_of_time()) {
         return None; // that is the question

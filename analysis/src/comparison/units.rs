@@ -6,7 +6,7 @@ use crate::table::UNDATED;
 use crate::table::node_class::Key;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a unit is compared with: the work without what all runs of A and B differ in.
+/// The work by which units of A and B are matched: without the keys in which all runs of A differ from all runs of B.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Work(Vec<(Key, String)>);
 
@@ -72,7 +72,7 @@ pub fn matched<'a>(a: &'a Side, b: &'a Side, same_table: bool) -> Matched<'a> {
     Matched { differs, ..matched }
 }
 
-/// The keys of which no run of A has a text that a run of B has.
+/// The keys for which A and B have no value in common.
 fn differing(a: &Side, b: &Side) -> Vec<(Key, [BTreeSet<Option<String>>; 2])> {
     let [a, b] = [a, b].map(Side::texts);
     let keys: BTreeSet<&Key> = a.keys().chain(b.keys()).collect();
@@ -143,8 +143,8 @@ fn overlap(a: &[&SideRun], b: &[&SideRun]) -> bool {
 }
 
 impl<'a> MatchedSession<'a> {
-    /// Finds out whether A and B took turns: of almost all successive runs one is of A and the next is of B, or the other
-    /// way round. A run without a neighbour of the other set is left out then, for example one that failed.
+    /// Finds out whether A and B took turns: almost all pairs of successive runs have one run of A and one run of B.
+    /// A run without a neighbour of the other set is left out then, for example one that failed.
     fn pair(&mut self) {
         let all = self.a.len() + self.b.len();
         let of = |set: usize, runs: &[&'a SideRun]| {

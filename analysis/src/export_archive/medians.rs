@@ -23,8 +23,8 @@ const LOCK: &str = ".lock";
 /// The table's files have this name, each in the folder of a month.
 const FILE: &str = "medians.parquet";
 
-/// Brings the table up to date. `results` has all runs of the archive, of which the first `archived` sources are files
-/// that were there before, and the runs that the export added.
+/// Brings the table up to date. `results` has all runs of the archive, and the runs that the export added. The first
+/// `archived` sources are files that were there before.
 pub(super) fn update(
     results: &Results,
     archived: usize,

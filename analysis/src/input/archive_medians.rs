@@ -74,7 +74,7 @@ pub(super) fn behind(archive: &Path, results: &Results) -> Option<Warning> {
     Some(Warning::new(WarningCode::MediansBehind, message))
 }
 
-/// Removes the medians of sessions of which runs are in the table, and medians that were read twice. A session is judged
+/// Removes the medians of sessions whose runs are in the table, and medians that were read twice. A session is judged
 /// by its runs alone: a median would stand for runs that were not selected.
 pub(super) fn settle(results: &mut Results, selection: &Selection) -> Option<Warning> {
     let table = &results.table;

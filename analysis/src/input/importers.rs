@@ -81,7 +81,7 @@ pub struct Results {
     pub not_decoded: usize,
     /// At least one file of an archive does not contain what its classes consist of.
     pub without_parts: bool,
-    /// Files of which the path gave the node, without a pattern.
+    /// Files whose path gave the node, without a pattern.
     pub guessed_nodes: Vec<GuessedNode>,
     /// Class keys with names of their own that some file or run has.
     pub class_keys: BTreeSet<String>,

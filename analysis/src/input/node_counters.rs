@@ -52,7 +52,7 @@ pub fn of_nodes(run: &Run, trust: &RunTrust) -> Vec<Counted> {
 /// Amounts that are computed from several events, or that have events of their own on each processor.
 const AMOUNTS: [&str; 5] =
     ["system_read_bytes", "system_write_bytes", "dram_bytes", "dram_read_bytes", "snoop_filter_evictions"];
-/// Events of which the value of the rank with the most is also given.
+/// Events for which the largest value of a rank is also given.
 const BUSY: [&str; 2] = ["ref_cycles", "task_clock_ns"];
 
 fn counts(record: &NodeRecord, mut totals: Vec<Total>, ranks: usize, trust: &RunTrust) -> Counted {
@@ -137,7 +137,7 @@ fn threads_in_any<'a>(sets: impl Iterator<Item = &'a CpuSet>) -> u64 {
 }
 
 /// T in ticks, from the first t1 to the last t2. The function subtracts each rank's time stamp counter only from
-/// itself, because those of several sockets are not comparable.
+/// itself, because time stamp counters of different sockets are not comparable.
 fn ticks(ranks: &[&RankRecord]) -> Option<f64> {
     let stamps = || ranks.iter().map(|rank| <[i64; 4]>::from(rank.stamps));
     let (from, to) = (stamps().map(|t| t[1]).min()?, stamps().map(|t| t[2]).max()?);

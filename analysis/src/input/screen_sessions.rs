@@ -1,8 +1,8 @@
 //! Screens with the same label `session`: each becomes a session of its own.
 //!
-//! A session is what was measured at one sitting. If a user gives every screen the same label, the runs of all screens would
-//! be one session: a node that is slow now would hide behind its runs of last week. Screens of different nodes may share a
-//! session, as when each node is screened by a job of its own.
+//! A session is what was measured together. If a user gives every screen the same label, the runs of all screens
+//! would be one session: a node that is slow now would hide behind its runs of last week. Screens of different nodes
+//! may share a session, for example if a separate job screens each node.
 
 use crate::table::{NoTime, RunTable};
 use crate::warning_codes::{Warning, WarningCode};
@@ -35,8 +35,8 @@ struct Series<'a> {
     nodes: HashSet<[u32; 2]>,
 }
 
-/// Gives screens sessions of their own where nodes have runs of several screens in one session, and warns of each such
-/// session. `runs` has the screens of all run files by run id.
+/// If nodes have runs of several screens in one session, makes each of these screens a separate session. Warns of
+/// each such session. `runs` has the screens of all run files by run id.
 pub(super) fn split(table: &mut RunTable, runs: &HashMap<String, OfScreen>) -> Vec<Warning> {
     let number = |id: &String| table.runs.find(id);
     let of_run: HashMap<u32, &OfScreen> =

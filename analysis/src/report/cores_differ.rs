@@ -6,7 +6,7 @@ use pmmpi::text::count;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A warning names at most so many numbers of threads, and so many nodes with each.
+/// A warning names at most this many numbers of threads, and at most this many nodes for each number.
 const NAMED: usize = 3;
 
 /// The number of threads on a host, with the class and, if it matters, the kernel.

@@ -12,7 +12,7 @@ use pmmpi::{NodeId, RankId};
 use pmmpi_events::metrics::RUNNING_SHARE_FLOOR;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-/// A message names at most so many ranks, nodes or metrics.
+/// A message names at most this number of ranks, nodes or metrics.
 const NAMED: usize = 4;
 
 /// A kind of flag.
@@ -219,7 +219,8 @@ impl<'a> ThreadsOfSets<'a> {
     }
 }
 
-/// Those of the ranks of a node that share a hardware thread with so many others that some have none for themselves.
+/// The ranks of a node that share hardware threads with so many other ranks that not every rank can have its own
+/// hardware thread.
 fn sharing<'a>(run: &'a Run, ranks: &[usize], threads: &mut ThreadsOfSets<'a>) -> Vec<usize> {
     let mut users: BTreeMap<u32, usize> = BTreeMap::new();
     for at in ranks {

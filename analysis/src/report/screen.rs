@@ -54,7 +54,8 @@ pub struct SlowLinkReport {
     pub latency_us: f64,
     /// The same, in one direction (GB/s).
     pub gigabytes_per_s: f64,
-    /// How many times worse the latency or the time per byte is than what the worse of both nodes reaches with others.
+    /// How many times worse the latency or the time per byte is than the value that the worse of the two nodes
+    /// reaches with other nodes.
     pub times_worse: f64,
 }
 
@@ -166,7 +167,7 @@ impl ScreenReport {
         self.kernels.iter().any(|kernel| kernel.kernel == name && kernel.is_kernel)
     }
 
-    /// Kernels and nodes of which a further round may show more; all kernels of a repaired node.
+    /// Kernels and nodes for which further rounds are useful; all kernels of a repaired node.
     pub fn suspects(&self) -> BTreeSet<(&str, &str)> {
         let mut all = BTreeSet::new();
         for node in &self.screened {

@@ -16,8 +16,8 @@ pub struct SeriesReport {
     pub metrics: Vec<SeriesMetric>,
 }
 
-/// A metric of a series: that of the run with the median value among the runs that have a value; of an even number of
-/// them, the lower of the middle two.
+/// A metric of a series, from the run with the median value of the runs that have a value. For an even number of
+/// runs, it is the lower of the middle two values.
 #[derive(Debug, Serialize)]
 pub struct SeriesMetric {
     /// The metric of this run.

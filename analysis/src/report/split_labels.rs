@@ -1,4 +1,4 @@
-//! Labels that put each run in a class of its own, such as the number of a job: then no runs are compared.
+//! Labels that put each run in a separate class, such as the number of a job: then no runs are compared.
 
 use super::run::RunReport;
 use crate::verdicts::node_report::ClassReport;
@@ -6,7 +6,7 @@ use crate::warning_codes::{Warning, WarningCode};
 use pmmpi::text::{count, printable};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// With fewer values, the label may be what the user wants to keep apart.
+/// With fewer values, the user may want to separate the runs by this label.
 const FEWEST_VALUES: usize = 3;
 
 /// Warns of the first label that has almost as many values as there are runs of the same work.

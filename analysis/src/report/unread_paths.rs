@@ -1,4 +1,4 @@
-//! Paths that tell apart results by a part that nothing read: then several nodes may look like one.
+//! Paths that differ in a part that pmmpi did not read: several nodes may then look like one node.
 
 use crate::input::importers::GuessedNode;
 use crate::warning_codes::{Warning, WarningCode};

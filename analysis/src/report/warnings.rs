@@ -42,7 +42,7 @@ pub fn resets(without: &WithoutEffect) -> Vec<Warning> {
     .collect()
 }
 
-/// Warns of runs of which nothing tells whether `--since` and `--until` select them.
+/// Warns of runs without a start: pmmpi does not know whether `--since` and `--until` select these runs.
 pub fn undated(left_out: LeftOut) -> Option<Warning> {
     let message =
         |undated| format!("--since and --until leave out {} whose start is not known", count(undated, "run"));

@@ -46,9 +46,9 @@ pub struct ClassMode {
 
 /// Whether a class looks bimodal, from its nodes' ascending medians (ln seconds).
 ///
-/// A class is bimodal under two conditions. Its dip is larger than that of a unimodal class. And the class, divided
-/// in two with the least sum of squares, has halves that are further apart than `delta`. A few slow nodes are not a
-/// second mode: they are too small a part of the class to change the dip.
+/// A class is bimodal under two conditions. The dip is larger than the dip of a unimodal class. And the class,
+/// divided in two with the least sum of squares, has halves that are further apart than `delta`. A few slow nodes are
+/// not a second mode: they are too small a part of the class to change the dip.
 ///
 /// Rounded times are equal for many nodes, and the steps of their distribution look like modes. `unit` is their
 /// resolution (s), and equal times are spread over it.

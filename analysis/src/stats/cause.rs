@@ -18,7 +18,8 @@ pub struct CauseSettings {
     pub floor: f64,
     /// With fewer nodes with the same counters, the spread is not known well enough.
     pub min_nodes: usize,
-    /// True if the processors have snoop filters whose conflicts the SC18 paper describes: those of Skylake-SP.
+    /// True for processors with snoop filters like those of Skylake-SP. The SC18 paper describes conflicts of these
+    /// snoop filters.
     pub has_snoop_filter: bool,
     /// Without a count of evictions, a snoop filter is the cause only if the L2 caches read at least this many times as
     /// many bytes. In J. D. McCalpin, "HPL and DGEMM performance variability on the Xeon Platinum 8160 processor", SC18,

@@ -39,7 +39,7 @@ pub struct NodeSession {
     pub counts: RunCounts,
 }
 
-/// A node with more slow runs than the others of its class explain.
+/// A node with more slow runs than expected from the other nodes of its class.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Flaky {
     /// Index of the node in the class.
@@ -48,7 +48,7 @@ pub struct Flaky {
     pub runs: usize,
     /// Number of its slow runs.
     pub slow: usize,
-    /// The probability of so many slow runs, or series of them, if the node is like the others.
+    /// The probability of so many slow runs, or series of slow runs, for a healthy node.
     pub p: f64,
     /// The same, adjusted for the number of nodes tested (Benjamini-Hochberg).
     pub adjusted_p: f64,

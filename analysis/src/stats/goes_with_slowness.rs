@@ -1,9 +1,9 @@
 //! What goes with slowness: how a counter, a metric or a fact is correlated with the time.
 //!
-//! The correlation is that of Savage scores of ranks, "top-down correlation": R. L. Iman and W. J. Conover, "A measure of
-//! top-down correlation", Technometrics 29 (1987). Slow runs have high scores, fast and usual runs have nearly equal ones.
-//! Slow runs are few, so in Spearman's correlation the noise of the many usual runs hides them. For a
-//! value that falls with the time, the scores are those of the value's ranks from above.
+//! The correlation is that of Savage scores of ranks, "top-down correlation": R. L. Iman and W. J. Conover, "A
+//! measure of top-down correlation", Technometrics 29 (1987). Slow runs have high scores, fast and usual runs have
+//! nearly equal ones. Slow runs are few, so in Spearman's correlation the noise of the many usual runs hides them.
+//! For a value that falls with the time, the scores begin at the largest value.
 //!
 //! The test compares values only within blocks. Without an association each order of a block's values is equally likely
 //! (W. Hoeffding, "A combinatorial central limit theorem", Ann. Math. Statist. 22, 1951), so that differences between
@@ -17,7 +17,7 @@ use super::{normal, within_nodes};
 pub const FEWEST: usize = 9;
 /// From this many blocks on, the interval comes from the differences between blocks.
 const MANY_BLOCKS: usize = 20;
-/// Of so many slow runs, the ratio is that of the slow runs; otherwise that of the slowest quarter.
+/// With at least this number of slow runs, the ratio uses the slow runs; with fewer, it uses the slowest quarter.
 const FEWEST_SLOW: usize = 3;
 
 /// How a value is correlated with the time.
@@ -241,9 +241,10 @@ impl Product {
         self.product / self.size()
     }
 
-    /// The probability that the sum is at least as large: that of a gamma distribution with the same mean, variance and third
-    /// moment (Pearson's type III), by E. B. Wilson and M. M. Hilferty, "The distribution of chi-square", PNAS 17 (1931). A
-    /// negative third moment counts as 0, because the distribution would end too early. 1 without a variance.
+    /// The probability that the sum is at least as large, from a gamma distribution with the same mean, variance and
+    /// third moment (Pearson's type III), by E. B. Wilson and M. M. Hilferty, "The distribution of chi-square", PNAS
+    /// 17 (1931). A negative third moment counts as 0, because the distribution would end too early. 1 without a
+    /// variance.
     fn p(&self) -> f64 {
         if self.variance <= 0.0 {
             return 1.0;
@@ -258,8 +259,8 @@ impl Product {
         normal::upper(6.0 / skewness * (base.cbrt() - 1.0) + skewness / 6.0)
     }
 
-    /// An interval of about 95 % for rho, by Fisher's transformation atanh(rho). Its variance is that of the delta method,
-    /// from how much the independent parts differ, and at least the variance without an association.
+    /// An interval of about 95 % for rho, by Fisher's transformation atanh(rho). The variance comes from the delta
+    /// method, with the differences of the independent parts. It is at least the variance without an association.
     fn interval(&self) -> [f64; 2] {
         const Z: f64 = 1.959_963_984_540_054;
         const LARGEST: f64 = 0.9999;

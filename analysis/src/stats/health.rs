@@ -1,16 +1,17 @@
 //! Counts of hardware that did not work as it should: whether a node has unusually many.
 //!
-//! Such counts are 0 nearly everywhere, so they have no spread. A node has unusually many if it has clearly more per second
-//! than the faster half of its class, and if hardly any node of this half has as many per second. Per second, because a
-//! slow run counts for longer. The slower half is no reference: several nodes may be slow for the same reason.
+//! Such counts are 0 nearly everywhere, so they have no spread. A node has an unusual count under two conditions. The
+//! count per second is clearly higher than the usual count per second of the faster half of the class. And hardly any
+//! node of this half has such a high count per second. The counts are per second, because a slow run counts for a
+//! longer time. The slower half is no reference: several nodes may be slow for the same reason.
 
-/// At most one in so many nodes of the faster half has as many.
+/// At most one in this number of nodes of the faster half has such a high count.
 const FEW: usize = 20;
 /// With fewer nodes in the faster half, nothing is usual.
 const LEAST: usize = 3;
-/// So many times what is usual.
+/// This many times the usual count.
 const TIMES: f64 = 2.0;
-/// So many standard deviations above what is usual, if the events are independent (Poisson).
+/// This many standard deviations above the usual count, if the events are independent (Poisson).
 const DEVIATIONS: f64 = 4.0;
 
 /// A count of a class.

@@ -21,9 +21,9 @@ pub struct NodeMedian {
     /// ln seconds; most runs are slower: the second fastest of 5 to 9 runs, the lower end of the interval of more runs. Of
     /// fewer runs the median, because they do not tell.
     pub lower: f64,
-    /// How far the true median may be below and above `median` (ln T). Below: to the r-th fastest run that is above the
-    /// true median with a probability of at most 1 %, or else to the fastest run. Above likewise, but from five runs on
-    /// at most to the second slowest run: a single slow run is no evidence.
+    /// How far the true median may be below and above `median` (ln T). Below: to the r-th fastest run that is above
+    /// the true median with a probability of at most 1 %, or else to the fastest run. The upper end is found in the
+    /// same way. From five runs on, it is at most the second slowest run, because a single slow run is no evidence.
     pub reach: [f64; 2],
     /// Contains the true median with the given coverage. `None` below five runs.
     pub interval: Option<Interval>,
@@ -96,8 +96,8 @@ impl Ranks {
     }
 }
 
-/// The median of groups of values of which only the medians and the numbers of values are known: the median of the medians,
-/// each as often as its group has values. The medians may have any order.
+/// The median of groups of values if only the median and the number of values of each group are known: the median of
+/// the medians, where each median counts as often as its group has values. The medians may have any order.
 pub fn weighted(medians: &[f64], counts: &[usize]) -> f64 {
     let mut groups: Vec<(f64, usize)> = medians.iter().copied().zip(counts.iter().copied()).collect();
     groups.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));

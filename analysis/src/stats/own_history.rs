@@ -31,7 +31,7 @@ impl Default for OwnHistorySettings {
     }
 }
 
-/// One session of a node. All times are ln T, without what the session changed for all nodes of the class.
+/// One session of a node. All times are ln T, corrected for the effect of the session on all nodes of the class.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SessionTime {
     /// The median of the node's runs.
@@ -85,11 +85,11 @@ pub struct OwnChange {
     pub verdict: OwnVerdict,
     /// The first session after the change; `None` if the verdict is SAME.
     pub since: Option<usize>,
-    /// The level before the change; of a creep or several steps, that of the first quarter of the sessions; the median of all earlier sessions
-    /// if the verdict is SAME.
+    /// The level before the change. For a creep or several steps: the level of the first quarter of the sessions. If
+    /// the verdict is SAME: the median of all earlier sessions.
     pub before: f64,
-    /// The level since the change; of a creep or several steps, that of the last quarter of the sessions; the latest session if the verdict is
-    /// SAME.
+    /// The level since the change. For a creep or several steps: the level of the last quarter of the sessions. If
+    /// the verdict is SAME: the latest session.
     pub now: f64,
     /// The change is at least this large, with a probability of 99 %; below 0 for a node that became faster. 0 if the
     /// verdict is SAME.
@@ -189,10 +189,10 @@ const FASTER: usize = 1;
 /// have a changed node.
 const WIDENED: f64 = 4.0;
 
-/// The variance of a node's sessions (ln T) without the error of their medians, pooled over the nodes of a class. It comes
-/// from the differences to the node's median, because nodes also wander slowly. If half of the nodes change in the middle
-/// of their history, most of these differences are the change; so the variance is at most 4 times that from the
-/// differences of neighbouring sessions, of which a lasting change is in one only.
+/// The variance of a node's sessions (ln T) without the error of their medians, pooled over the nodes of a class. It
+/// comes from the differences to the node's median, because nodes also wander slowly. If half of the nodes change in
+/// the middle of their history, most of these differences contain the change. So the variance is at most 4 times the
+/// variance from the differences of neighbouring sessions: only one of those differences contains a lasting change.
 pub fn between_sessions(nodes: &[&[SessionTime]], settings: &OwnHistorySettings) -> f64 {
     /// Number of sessions that are enough.
     const ENOUGH: usize = 20_000;
@@ -349,8 +349,8 @@ impl Compared {
     }
 }
 
-/// True if a node that seems to be faster only had bad sessions: it was slower in a part of the earlier sessions only, or
-/// as fast in the first of them, or it has at least as many bad sessions since then.
+/// True if a node seems to be faster only because it had bad sessions. Then it was slower only in a part of the
+/// earlier sessions, or it was as fast in the first session, or it has at least as many bad sessions since then.
 fn was_only_bad(
     earlier: &[SessionTime],
     later: &[SessionTime],

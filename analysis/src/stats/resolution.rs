@@ -113,9 +113,9 @@ fn of_nodes<'a>(seconds: &'a [f64], ends: &'a [usize]) -> impl Iterator<Item = &
 /// A unit below this fraction of the time does not matter.
 const NEGLIGIBLE: f64 = 2e-4;
 const MOST_DIGITS: i32 = 9;
-/// One of so many times may have another unit.
+/// One in this number of times may have another unit.
 const OTHERS: usize = 20;
-/// If more than one of so many nodes has coarser times, the class has.
+/// If more than one in this number of nodes has coarser times, the class has the coarser unit.
 const MOST_COARSER: usize = 4;
 /// Less likely zeros are no chance.
 const CHANCE: f64 = 5e-4;

@@ -6,7 +6,7 @@ use super::{chi_squared, within_nodes};
 /// When rounds are corrected.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RoundSettings {
-    /// A round with fewer nodes has no effect: its median would be that of its own nodes.
+    /// A round with fewer nodes has no effect, because its median would depend mainly on its own nodes.
     pub min_nodes: usize,
     /// Rounds are corrected if chance explains their differences with a smaller probability only.
     pub alpha: f64,
@@ -19,9 +19,9 @@ impl Default for RoundSettings {
 }
 
 /// The effect of each round on ln T, relative to the median round. Empty if the rounds do not differ more than chance
-/// explains. `medians` has the median of each node; `round` the round of each run, below `rounds`; `sigma` is the standard
-/// deviation of runs before any correction, see [`within_nodes::sigma`]. `ignored` has the runs, in order, that say nothing
-/// about a round, because they are in it for their times.
+/// explains. `medians` has the median of each node; `round` the round of each run, below `rounds`; `sigma` is the
+/// standard deviation of runs before any correction, see [`within_nodes::sigma`]. `ignored` has, in order, the runs
+/// that must not determine the effect of a round, because they were chosen by their times.
 ///
 /// The model is y_ij = a_i + b_r + noise, r the round of run j of node i. a_i and b_r are medians of what the other
 /// leaves, in turn (J. W. Tukey, "Exploratory Data Analysis", 1977: median polish). Under no effect, the median of n

@@ -18,8 +18,9 @@ pub struct RunLaw {
 const SIGMA_VARIANCE: f64 = 1.36;
 /// Below this standard deviation of ln sigma_hat, sigma counts as known: P changes by a few per cent at most.
 const KNOWN_SD: f64 = 0.01;
-/// A larger number counts as the next one of a few odd numbers, each 5 % larger than the one before: P is nearly the same
-/// there, and not smaller. So few tables are enough for nodes that all have different numbers of runs.
+/// For a larger number, P is that of the next larger number of a list of odd numbers, each 5 % larger than the number
+/// before. P is nearly the same there, and not smaller. So few tables are enough for nodes that all have different
+/// numbers of runs.
 const MOST_EXACT: usize = 30;
 /// Points of a table, and its largest distance in standard deviations: P is 0 there.
 const STEPS: usize = 128;

@@ -1,7 +1,8 @@
 //! At which places of a node a run differs from the other runs: cores, sockets or ranks.
 //!
-//! The test is that of slow runs ([`super::runs`]), with the places in place of the nodes: a place has a value in each run, and
-//! the noise of values is estimated over all places together. Benjamini-Hochberg covers all places and runs.
+//! The test is the test of slow runs ([`super::runs`]); each place has the role of a node. A place has a value in
+//! each run, and the noise of values is estimated over all places together. Benjamini-Hochberg covers all places and
+//! runs.
 
 use super::class_runs::ClassRuns;
 use super::resolution::Units;

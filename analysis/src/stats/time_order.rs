@@ -58,9 +58,10 @@ pub struct Dependence {
 /// The dependence of runs within nodes, pooled over the nodes of a class; each slice has the runs of a node in the order
 /// of time (ln seconds), and `sigma` is the standard deviation of runs. `None` if independent runs explain it.
 ///
-/// The test is the sum of von Neumann's ratios of ranks, each of which has mean 2 and the variance of Bartels' paper. The
-/// correlation is the one whose expected ratio of squared successive differences to the variance within nodes is that
-/// of all nodes, with slow runs at most five standard deviations from the median.
+/// The test is the sum of von Neumann's ratios of ranks, each of which has mean 2 and the variance of Bartels' paper.
+/// The function takes the ratio of squared successive differences to the variance within nodes, over all nodes. The
+/// result is the correlation that makes such a ratio the expected ratio. Slow runs count as at most five standard
+/// deviations from the median.
 pub fn dependence<'a>(nodes: impl Iterator<Item = &'a [f64]>, sigma: f64) -> Option<Dependence> {
     const LEAST: usize = 4;
     let mut times = Vec::new();
@@ -139,8 +140,8 @@ impl Dependence {
         (1.0 - 2.0 * least).clamp(0.0, 1.0)
     }
 
-    /// How much larger the variance of a node's median is than that of independent runs with the same variance within
-    /// the node; computed for the mean.
+    /// How much larger the variance of a node's median is than the variance for independent runs with the same
+    /// variance within the node; computed for the mean.
     pub fn inflation(&self, runs: usize) -> f64 {
         let k = runs.max(2) as f64;
         k * variance_of_mean(self.correlation, k) / variance_within(self.correlation, k)

@@ -1,6 +1,6 @@
 //! Two sets of runs, A and B, of the same nodes: how much longer B takes, and how sure that is.
 //!
-//! A unit is what has times of its own: a node, or a job on several nodes. All values are natural logarithms.
+//! A unit is a node, or a job on several nodes. Each unit has its own times. All values are natural logarithms.
 
 use super::class_runs::ClassRuns;
 use super::{benjamini_hochberg, class_model, median, normal, within_nodes};
@@ -71,8 +71,8 @@ const FEWEST_FREEDOM: f64 = 4.0;
 /// From this many values on, their spread comes from the median of absolute deviations, which slow runs do not change. Of
 /// fewer values it is too uncertain; the standard deviation is then larger because of slow runs, but never too small.
 const ENOUGH_VALUES: usize = 40;
-/// The median of absolute deviations of normal values is as certain as the standard deviation of this part of them. P. J.
-/// Rousseeuw and C. Croux, "Alternatives to the median absolute deviation", JASA 88 (1993).
+/// The median of absolute deviations of n normal values is as certain as the standard deviation of this fraction of n
+/// values. P. J. Rousseeuw and C. Croux, "Alternatives to the median absolute deviation", JASA 88 (1993).
 const EFFICIENCY: f64 = 0.37;
 
 /// A difference, and how sure it is.
@@ -89,12 +89,13 @@ struct Estimate {
 /// Compares all units of a class. `rounding` is what rounding may hide (ln T), see [`super::resolution::hidden`]; 0 if
 /// the values are exact. `None` if no unit has runs of both.
 ///
-/// In a session with runs of both sets, a unit's difference is median(B) - median(A), or the median of the differences of
-/// runs that belong together. Of several such sessions it is the median of their differences. A unit without such a
-/// session has the difference of the medians of its sessions with A and with B; then also the spread of a unit's sessions
-/// counts. If a unit has sessions of both kinds, the more certain one of both differences counts. The variance of a median
-/// of k values is v_k sigma^2, with one sigma for the class, or that of the unit if its runs vary clearly more
-/// (docs/method.md). `classes` is the number of classes that are compared together.
+/// In a session with runs of both sets, a unit's difference is median(B) - median(A), or the median of the
+/// differences of runs that belong together. For several such sessions, the unit's difference is the median of the
+/// differences of the sessions. A unit without such a session has the difference of the medians of its sessions with
+/// A and with B; then also the spread of a unit's sessions counts. If a unit has sessions of both kinds, the more
+/// certain one of both differences counts. The variance of a median of k values is v_k sigma^2, with one sigma for
+/// the class, or that of the unit if its runs vary clearly more (docs/method.md). `classes` is the number of classes
+/// that are compared together.
 pub fn compare(
     units: &[Unit],
     rounding: f64,
@@ -218,8 +219,8 @@ impl Spread {
         spread
     }
 
-    /// The variance of the sessions of a unit, from units with several sessions of one set, together with what is
-    /// assumed; without such units, what is assumed.
+    /// The variance of the sessions of a unit, from units with several sessions of one set and from the assumed
+    /// variance. Without such units, it is the assumed variance.
     fn of_sessions(&self, units: &[Unit], settings: &CompareSettings) -> (f64, f64) {
         let (assumed, weight) = (settings.sessions.0.powi(2), settings.sessions.1);
         let series = || units.iter().flat_map(|unit| [sides(unit, |s| &s.a), sides(unit, |s| &s.b)]);
@@ -285,8 +286,9 @@ impl Spread {
         Some(Estimate { change: middle(&session.b) - middle(&session.a), variance, freedom })
     }
 
-    /// By which factor the values of a unit have a larger variance than those of its class, if they clearly do; and the
-    /// degrees of freedom of the variance that counts. Otherwise one noisy node would be certain because of the others.
+    /// The factor by which the variance of a unit's values is larger than the variance of its class, if it is clearly
+    /// larger; and the degrees of freedom of the variance that counts. Otherwise one noisy node would be certain
+    /// because of the others.
     fn clearly_more(&self, pooled: Option<f64>, groups: impl Iterator<Item = Vec<f64>>) -> (f64, f64) {
         let (mut squares, mut without_largest, mut freedom) = (0.0, 0.0, 0.0);
         for group in groups.filter(|group| group.len() > 1) {

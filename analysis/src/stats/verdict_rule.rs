@@ -136,8 +136,8 @@ impl MeasuredNode {
 /// Judges each node of a class. `units` has the resolution of their times, by index.
 ///
 /// A: p = 1 - Phi(score), Benjamini-Hochberg at q. B: P(theta > ln(1 + delta)) is at least the certainty, with theta
-/// and its distribution from [`ClassModel`]. C: most runs of the node are slower than that, too. The error of a median is
-/// that of the class's usual node, and a node with many slow runs is no usual node.
+/// and its distribution from [`ClassModel`]. C: most runs of the node are slower than that, too. The error of a
+/// median is the error for a usual node of the class. A node with many slow runs is not a usual node.
 pub fn judge(nodes: &[MeasuredNode], units: &Units, settings: &VerdictSettings) -> Vec<NodeJudgement> {
     judge_first(nodes.len(), nodes, units, settings)
 }

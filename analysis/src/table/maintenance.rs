@@ -1,4 +1,4 @@
-//! When nodes were repaired or changed on purpose: what was measured before says nothing about what comes after.
+//! When nodes were repaired or changed on purpose: earlier measurements show nothing about the node after this.
 
 use super::NamePool;
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,7 +30,7 @@ impl Maintenance {
         self.instants.entry(node).or_default().insert(unix_ns);
     }
 
-    /// The last maintenance of a node of which the instant is known (ns since 1970).
+    /// The last maintenance of a node with a known instant (ns since 1970).
     pub fn last_instant(&self, node: u32) -> Option<i64> {
         self.instants.get(&node).and_then(|all| all.last().copied())
     }

@@ -47,7 +47,7 @@ pub enum Key {
 
 /// The prefix of archive columns that say what classes consist of.
 const COLUMN: &str = "class.";
-/// The prefix of those archive columns that hold facts of which classes were made.
+/// The prefix of archive columns with facts that make up classes.
 const FACT_COLUMN: &str = "class.fact.";
 /// The prefix of those archive columns that hold labels, or columns of other tools' results.
 const LABEL_COLUMN: &str = "class.label.";
@@ -189,7 +189,7 @@ impl ClassBy {
         self.keys != Self::default().keys
     }
 
-    /// The same keys without the facts of the node: what remains tells apart the work.
+    /// The same keys without the facts of the node: the keys of the work.
     pub(crate) fn without_facts(&self) -> Self {
         Self::of(self.keys.iter().filter(|key| !key.is_fact()).cloned().collect())
     }

@@ -136,10 +136,10 @@ pub fn of_table(
 }
 
 impl Sums {
-    /// The counts of threads of ranks, or those of hardware threads: what other programs did is in the second only, so that
-    /// a metric must not mix them. The scope with more values is chosen; if they are equally many, a core, a NUMA node or a
-    /// socket shows all that ran there, a rank or a node only the ranks. Events that the processor counts only on hardware threads, and those of
-    /// sockets, belong to either.
+    /// The counts of threads of ranks, or the counts of hardware threads. Only the second contain the work of other
+    /// programs, so a metric must not mix the two. The scope with more values is chosen. If both have equally many
+    /// values, a core, a NUMA node or a socket shows the hardware threads; a rank or a node shows the ranks. Events
+    /// that the processor counts only on hardware threads, and those of sockets, belong to either.
     fn of_one_scope(&self, level: Level) -> impl Iterator<Item = (&str, &(MetricInput, String))> {
         let table = catalogue().table(&self.cpu);
         let is_only_on_cores = move |family: &str| {

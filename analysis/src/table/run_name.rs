@@ -33,8 +33,8 @@ impl RunName {
         random_part(run_id).is_some_and(|part| part.starts_with(&self.0))
     }
 
-    /// Which of these runs it names: the one with this id, else those with this short id, else those whose id begins
-    /// so.
+    /// The runs that it names: the run with this id; or else the runs with this short id; or else the runs whose id
+    /// begins with it.
     fn named<'a>(&self, ids: &BTreeSet<&'a str>) -> Vec<&'a str> {
         let all = |is: &dyn Fn(&str) -> bool| ids.iter().copied().filter(|id| is(id)).collect::<Vec<_>>();
         let exact = all(&|id| id == self.0);

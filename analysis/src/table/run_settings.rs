@@ -52,8 +52,8 @@ pub fn is_setting(name: &str) -> bool {
     name.starts_with(VARIABLE) || OTHERS.contains(&name)
 }
 
-/// True if equal nodes may differ in this: a setting, the place in the network, or connections, which MPI libraries open
-/// when a process first needs them.
+/// True if equal nodes may differ in this. Examples are a setting, the place in the network, and connections, which
+/// MPI libraries open when a process first needs them.
 pub fn may_differ_between_nodes(name: &str) -> bool {
     is_setting(name) || ["switch", "transports", "mpi_components"].contains(&name)
 }

@@ -12,7 +12,7 @@ use crate::stats::{median, within_nodes};
 const ASSUMED: (f64, f64) = (0.005, 4.0);
 /// A node did not change if its time did by less than this part of the change of most nodes.
 const UNCHANGED_PART: f64 = 0.25;
-/// Less than a tenth of the nodes say nothing about the others.
+/// Fewer than a tenth of the nodes do not show the level of the other nodes.
 const FEWEST_UNCHANGED_PART: usize = 10;
 
 /// The class, and the change of its level. `effects` has the level of each session; `centres` is `None` for a session that

@@ -71,7 +71,7 @@ pub(super) struct NodeHealth {
     pub unusual: Vec<UnusualHealth>,
 }
 
-/// Of each node of the session, during its median run; empty if no run has such counts.
+/// The counts of each node of the session during its median run; empty if no run has such counts.
 pub(super) fn of_session(table: &RunTable, session: &JudgedSession) -> Vec<NodeHealth> {
     let times: Vec<f64> = session.medians.iter().map(|node| node.median).collect();
     let median_run = |(rows, middle): (&&[u32], &NodeMedian)| rows[middle.median_run];
@@ -79,7 +79,7 @@ pub(super) fn of_session(table: &RunTable, session: &JudgedSession) -> Vec<NodeH
     of(table, &rows, &times)
 }
 
-/// Of each run of a node, next to its other runs; empty if no run has such counts.
+/// The counts of each run of a node, relative to its other runs; empty if no run has such counts.
 pub(super) fn of_runs(table: &RunTable, rows: &[u32]) -> Vec<NodeHealth> {
     let times: Vec<f64> = rows.iter().map(|row| table.elapsed_s[*row as usize].ln()).collect();
     of(table, rows, &times)

@@ -235,8 +235,8 @@ impl<'a> Groups<'a> {
             .collect()
     }
 
-    /// Groups beside the main group, if rounds differ, and how much that may explain: a group has its own rounds, and the
-    /// median of their effects is no property of its nodes.
+    /// Groups beside the main group if rounds differ, and the difference that this may explain. A group has its own
+    /// rounds, and the median of their effects is no property of its nodes.
     fn other_rounds(&self, nodes: &[Node], rounds: f64) -> Vec<(&'a [Span], f64)> {
         const SURE: f64 = 3.0;
         let runs =

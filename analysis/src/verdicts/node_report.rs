@@ -53,7 +53,7 @@ pub struct NodeReport {
     /// Whether the latest session has the node: PRESENT, MISSING (only the session before it has), GONE; MOVED: the node is
     /// in another class now.
     pub presence: Presence,
-    /// Facts of the node that differ from those of a large class that it would belong to.
+    /// Facts of the node that differ from the facts of the large class to which it would belong.
     pub odd: Vec<OddFact>,
     /// An odd node, compared with that class. `None` if the node is not odd, or was not measured together with that
     /// class.
@@ -493,7 +493,7 @@ pub struct FlakyReport {
     pub slow_runs: usize,
     /// Number of its runs that were tested.
     pub runs: usize,
-    /// Probability that a node like the others of its class has so many slow runs, or so many series of them.
+    /// Probability that a healthy node of the class has so many slow runs, or so many series of slow runs.
     pub p_value: f64,
     /// The same, adjusted for the number of nodes tested.
     pub p_adjusted: f64,

@@ -8,7 +8,7 @@ use crate::table::facts::{self, FactValues};
 use crate::table::run_settings::may_differ_between_nodes;
 use std::collections::BTreeMap;
 
-/// Peers are at least this many nodes, and this many times as many as the odd nodes.
+/// There are at least this many peers, and at least this many times as many peers as odd nodes.
 pub(super) const MANY: usize = 5;
 
 /// The values of each text in the table's `fact_texts`.
@@ -64,8 +64,8 @@ impl<'a> ClassFacts<'a> {
         Self { known, counts }
     }
 
-    /// The facts in which a node differs from many nodes of the class: at least [`MANY`], and as many times as many as
-    /// those that are like this node.
+    /// The facts in which a node differs from many nodes of the class: from at least [`MANY`] nodes, and from at
+    /// least [`MANY`] times as many nodes as have the same value as this node.
     pub fn odd(&self, number: u32) -> Vec<OddFact> {
         let Some(facts) = self.known.get(number) else { return Vec::new() };
         let of = |(name, value): (&String, &String)| {

@@ -1,8 +1,7 @@
-//! Nodes that are not what their peers are: their facts differ from those of a large class, or of most nodes of their own
-//! class.
+//! Nodes whose facts differ from the facts of a large class, or from the facts of most nodes of their own class.
 //!
-//! A missing DIMM is the commonest reason of a slow node. Such a node is in a class of its own, where nothing is slower
-//! than its class. So it is named, and compared with the class that it would belong to.
+//! A missing DIMM is the commonest reason of a slow node. Such a node is in a separate class, where no node can be
+//! slower than its class. So it is named, and compared with the class that it would belong to.
 
 use super::judged_session::JudgedSession;
 use super::node_report::{MemberReport, NodeReport, OddFact};

@@ -5,8 +5,8 @@ use crate::table::{Order, RunTable};
 use hashbrown::HashMap;
 use std::collections::BTreeMap;
 
-/// A session counts if it has more than this part of the nodes of any of the sessions shortly before it: otherwise it is one
-/// of few nodes, such as suspects that are measured again.
+/// A session counts if it has more than this part of the nodes of the largest of the sessions shortly before it.
+/// Other sessions have few nodes, such as suspects that are measured again.
 const LEAST_PART: usize = 3;
 /// This many sessions before.
 const SHORTLY: usize = 10;
@@ -67,8 +67,8 @@ fn work(table: &RunTable, class: u32) -> Work<'_> {
     parts.or_else(|| table.classes.get(class)).unwrap_or_default()
 }
 
-/// Works that are measured together: if the latest sessions have the others of them, and not this one, its nodes are missing,
-/// unless they did another work there.
+/// Works that are measured together. If the latest sessions have the other works but not this work, the nodes of this
+/// work are missing, unless they did another work there.
 struct Together<'a> {
     /// For each work, the sessions that should have it after its latest one.
     later: BTreeMap<Work<'a>, Vec<u32>>,

@@ -1,4 +1,4 @@
-//! Which runs of different nodes belong together, and what they have in common.
+//! The runs of different nodes that belong to one round, and the effect of the round.
 
 use crate::stats::class_runs::ClassRuns;
 use crate::stats::median::NodeMedian;

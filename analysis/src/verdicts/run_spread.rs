@@ -5,7 +5,7 @@ use super::node_report::{RunSpread, ShareSlower};
 use crate::table::RunTable;
 use std::collections::BTreeMap;
 
-/// Of so many runs the report says how they spread.
+/// With at least this number of runs, the report shows how they spread.
 const FEWEST_RUNS: usize = 20;
 
 /// The parts of the runs, from the fastest, of which the report has the slowest one.

@@ -59,8 +59,8 @@ pub(super) fn compared(
         .collect()
 }
 
-/// The variance of the levels of sessions; 0 for a single one. It is widened like that of a node's sessions, because that of
-/// few values is uncertain.
+/// The variance of the levels of sessions; 0 for a single one. It is widened like the spread of a node's sessions,
+/// because the spread of few values is uncertain.
 fn variance(levels: &[f64], settings: &OwnHistorySettings) -> f64 {
     if levels.len() < 2 {
         return 0.0;

@@ -6,7 +6,7 @@ use crate::warning_codes::{Warning, WarningCode};
 use pmmpi::text::count;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A message names at most so many values of a setting, and so many runs.
+/// A message names at most this many values of a setting, and this many runs.
 const NAMED: usize = 3;
 
 /// The runs with each value of a setting.

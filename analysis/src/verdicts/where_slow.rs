@@ -1,5 +1,5 @@
-//! Where slow runs and slow nodes are slow: the cores, sockets or ranks at which the count behind the cause differs from that of
-//! the other runs of the node, or of the other nodes of the class.
+//! Where slow runs and slow nodes are slow: the cores, sockets or ranks at which the count that shows the cause
+//! differs from the other runs of the node, or from the other nodes of the class.
 
 use super::node_report::{NodeReport, SlowRunReport};
 use super::slow_places::{PlaceOfRun, SlowPlaces};

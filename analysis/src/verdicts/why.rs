@@ -56,8 +56,8 @@ fn has_snoop_filter(table: &RunTable, row: usize) -> bool {
     parts.and_then(|parts| parts.facts.get(&Key::Cpu)).is_some_and(|cpu| cpu.contains(SKYLAKE_SP))
 }
 
-/// Divides each count by the effect of its round, as the times are: what all nodes of a round have more of is not the
-/// node's. The effect is the median, over nodes, of the count relative to the node's own median (in logarithms).
+/// Divides each count by the effect of its round, like the times: an effect on all nodes of a round is no property of
+/// one node. The effect is the median, over nodes, of the count relative to the node's own median (in logarithms).
 fn without_rounds(
     table: &RunTable,
     session: &JudgedSession,

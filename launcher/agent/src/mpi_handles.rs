@@ -1,8 +1,9 @@
 //! The few predefined handles that a measurement needs, for each family of MPI libraries.
 //!
-//! The agent passes a handle in a whole register. Handles of Open MPI and of the standard ABI are pointers, those of
-//! MPICH are ints; a function that expects an int reads the low half (System V x86-64 ABI, AAPCS64). A function that
-//! stores an int handle writes the low half of a zeroed word, because this code builds for little-endian machines only.
+//! The agent passes a handle in a whole register. Handles of Open MPI and of the standard ABI are pointers; handles
+//! of MPICH are ints. A function that expects an int reads the low half (System V x86-64 ABI, AAPCS64). A function
+//! that stores an int handle writes the low half of a zeroed word, because this code builds for little-endian
+//! machines only.
 
 use crate::resolve;
 use pmmpi::transport::mpi_family::MpiFamily;

@@ -21,7 +21,7 @@ struct Neighbour {
     at: Option<Whereabouts>,
 }
 
-/// Describes a mark at which this rank waits: which ranks are there, and where the others of the node are.
+/// Describes a mark at which this rank waits: the ranks that are there, and the places of the node's other ranks.
 pub fn describe(mark: &Whereabouts, job: &str, size: u32) -> String {
     let ranks = ranks_of(job, size);
     let is_there = |rank: &&Neighbour| rank.at.as_ref() == Some(mark);

@@ -6,8 +6,8 @@ use pmmpi::transport::mpi_family::is_mpi_library;
 use std::ffi::{CStr, CString, c_void};
 use std::sync::OnceLock;
 
-/// The function `name` that the program would call without the agent: the next one in the search order, or that of an
-/// MPI library outside the search order.
+/// The function `name` that the program would call without the agent: the next function in the search order, or the
+/// function of an MPI library outside the search order.
 pub fn next(name: &CStr) -> Option<*mut c_void> {
     let next = symbol(libc::RTLD_NEXT, name);
     let Some(library) = opened_locally() else { return next };
@@ -42,7 +42,8 @@ pub fn is_passed_on(caller: *const c_void) -> bool {
     base == callers && !is_mpi_library(&file)
 }
 
-/// The handle of the program's MPI library, if the program opened it with RTLD_LOCAL, as Python opens that of mpi4py.
+/// The handle of the program's MPI library, if the program opened it with RTLD_LOCAL. Python opens mpi4py's library
+/// in this way.
 ///
 /// The first call comes before MPI_Init, and its answer never changes. A later search could find the wrong library:
 /// Open MPI's MPI_Init adds its library to the search order, even if the program called a library of another family

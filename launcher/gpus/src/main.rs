@@ -1,4 +1,4 @@
-//! Reads the NVIDIA GPUs of a node with NVML and writes to stdout, in wire form, what they are and what they counted: a
+//! Reads the NVIDIA GPUs of a node with NVML. Writes their properties and counts to stdout in wire form, as a
 //! [`pmmpi::node::GpuReading`].
 //!
 //! It is a separate program, because the launcher is static and cannot load libraries, and so that a crash in the driver's

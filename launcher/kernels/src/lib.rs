@@ -44,7 +44,8 @@ pub struct Kernel {
     pub memory: Memory,
     /// Its code, and the counts of the code in user mode.
     pub body: Body,
-    /// True if it enters the Linux kernel only through interrupts: counts of all modes then are those of the code.
+    /// True if it enters the Linux kernel only through interrupts: the counts of all modes are then the counts of the
+    /// code.
     pub stays_in_user_mode: bool,
     /// The expected counts of other events.
     pub others: &'static [Expected],

@@ -79,8 +79,8 @@ impl Act {
         }
     }
 
-    /// Compares the node after the act with the node before the act. The error says what is not as it should be,
-    /// perhaps because somebody changed the node at the same time.
+    /// Compares the node after the act with the node before the act. The error names what differs from the expected
+    /// state. Perhaps somebody changed the node at the same time.
     pub(crate) fn check(&self, before: &NodeState, after: &NodeState) -> Result<(), String> {
         if !self.is_done(after) {
             return Err(format!("the node did not change as wanted: {}", self.seen(after)));

@@ -234,8 +234,8 @@ fn without_pmu(name: &str) -> Event {
     Event::counted(name, Encoding::new(u32::MAX, 0))
 }
 
-/// Restricts `wanted` to these hardware threads. If none of them remains, the sets stay, with empty lists, so that the
-/// run still records what the user asked for.
+/// Restricts `wanted` to these hardware threads. If no event remains, the sets stay, with empty lists. So the run
+/// still records the user's request.
 fn only_on(mut wanted: Vec<WantedSet>, threads: &[u32]) -> Vec<WantedSet> {
     wanted.iter_mut().for_each(|wanted| wanted.cpus.retain(|cpu| threads.contains(cpu)));
     // On a hybrid processor, one kind of core may have such hardware threads and the other kind not.
@@ -327,8 +327,8 @@ mod tests {
         assert_eq!(node.group("smt", Scope::Task), [at("ref_cycles_a", &first), at("ref_cycles_b", &second)]);
     }
 
-    /// The core PMU of family 10h counts what a whole chip does: one hardware thread of each chip counts it, and not each
-    /// rank.
+    /// The core PMU of family 10h counts the events of a whole chip. Therefore one hardware thread of each chip
+    /// counts them, and not each rank.
     #[test]
     fn events_of_a_chip_are_counted_once_a_chip() {
         let node =

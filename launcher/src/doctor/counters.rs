@@ -127,7 +127,7 @@ impl Tried {
         self.gaps.iter().any(|(_, gap)| matches!(gap, Gap::Unsupported(_)))
     }
 
-    /// The worst gap: gaps with a fix come first, then those that lose the most.
+    /// The worst gap: gaps with a fix come first, then gaps with the most lost counts.
     fn worst(&self) -> Option<Gap> {
         let rank = |gap: &Gap| match gap {
             Gap::Denied(_) => 3,

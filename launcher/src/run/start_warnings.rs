@@ -1,4 +1,5 @@
-//! Warnings before a measurement starts, from one rank: it may not measure what the user wants, and how to change that.
+//! Warnings before a measurement starts, from one rank. They say that the measurement may not be what the user wants,
+//! and how to change it.
 
 use super::task::{Task, Way};
 use crate::cli::options::ModeArg;

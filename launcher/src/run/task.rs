@@ -55,8 +55,8 @@ impl Way {
         }
     }
 
-    /// The key of the job whose processes on this node elect one of them. A rank that is measured alone is a run of its
-    /// own; it takes part only if the launcher sets no rank numbers, to choose the process that prints messages.
+    /// The key of the job whose processes on this node elect one of them. A rank that is measured alone is a separate
+    /// run. It takes part only if the launcher sets no rank numbers, to choose the process that prints messages.
     fn job(self, launch: &Launch) -> Option<String> {
         let meets = self != Way::Alone || launch.rank.is_none();
         meets.then(|| launch.job_key()).flatten()

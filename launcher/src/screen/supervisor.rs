@@ -1,5 +1,5 @@
-//! The launcher of rank 0 while the ranks measure: it starts the runner and stays its parent. If any rank is killed, it
-//! names it, reports the rounds that are saved, and ends the others.
+//! The launcher of rank 0 while the ranks measure: it starts the runner and stays its parent. If any rank is killed,
+//! the launcher names this rank, reports the saved rounds, and ends the other ranks.
 
 use super::rank_connections::RankConnections;
 use crate::launch::RunnerFamily;

@@ -100,7 +100,7 @@ pub struct KernelFindings {
 #[derive(Clone, Debug, Serialize)]
 pub struct EventCheck {
     pub event: String,
-    /// Trips of the kernel's loop, if they differ from the kernel's own.
+    /// Trips of the kernel's loop, if their number differs from the kernel's usual number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trips: Option<u64>,
     /// "paper", or the clock read beside the counter.

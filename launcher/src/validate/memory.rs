@@ -1,8 +1,9 @@
 //! The bytes that STREAM kernels read and write at the memory controllers.
 //!
 //! Only these counters of memory traffic must agree with counts known in advance. Counts of a cache depend on
-//! prefetches, retries and other requests for the same line (McCalpin 2013). But a line that no cache holds crosses a
-//! controller once, whoever asks for it, and so does a modified line that leaves the caches.
+//! prefetches, retries and other requests for the same line (McCalpin 2013). But a line that is in no cache crosses a
+//! controller once, whichever core asks for it. A modified line that leaves the caches also crosses a controller
+//! once.
 
 mod controllers;
 mod room;

@@ -44,9 +44,10 @@ impl HealthWatch {
         }
     }
 
-    /// Reads again. Gives what was added, what the node's GPUs are, and which facts have changed since `host` was read.
-    /// `host` is a [`HostPart`] in wire form. A short run does not wait for GPUs and facts. Other runs wait for the GPUs
-    /// until `patience` is over: a driver that hangs must not hold up the run, nor lose what the kernel counted.
+    /// Reads again. Gives what was added, what the node's GPUs are, and which facts have changed since `host` was
+    /// read. `host` is a [`HostPart`] in wire form. A short run does not wait for GPUs and facts. Other runs wait for
+    /// the GPUs until `patience` is over. So a driver that hangs does not stop the run, and the counts of the Linux
+    /// kernel are not lost.
     pub fn end(&self, host: &[u8], patience: Duration) -> Watched {
         let (took, deadline) = (self.began.elapsed(), Instant::now() + patience);
         let (mut before, mut after) = (self.kernel.clone(), HealthReading::read(Path::new("/")));

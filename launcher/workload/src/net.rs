@@ -24,13 +24,14 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-/// Up to so many leaders, each measures with all others.
+/// Up to this number of leaders, each leader measures with all other leaders.
 const FEW_LEADERS: u32 = 17;
-/// In a further round for suspects, up to so many do.
+/// The same limit for a further round of suspects.
 const FEW_SUSPECTS: u32 = 64;
-/// Else it measures with so many in each round: with 8 partners, a node's median is far from those of a few bad partners.
+/// With more leaders, each leader measures with this number of partners in each round. With 8 partners, a few bad
+/// partners hardly change a node's median.
 const PARTNERS: u32 = 8;
-/// The longest text about wrong data names so many partners.
+/// A text about wrong data names at most this number of partners.
 const MOST_NAMES: usize = 3;
 
 /// The amount of an exchange. [`pmmpi::network`] names a time of this amount.

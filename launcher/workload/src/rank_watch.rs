@@ -50,7 +50,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The status of a rank that ends because another has ended: see docs/screening.md.
 const ENDED_EARLY: i32 = 1;
-/// Some launchers kill all ranks when the first one ends. So ranks without last words wait for the one that has some.
+/// Some launchers kill all ranks when the first one ends. So ranks without a last message wait for the rank that has
+/// one.
 const TIME_TO_SAY_IT: Duration = Duration::from_millis(1500);
 
 /// What a rank says if the launcher of rank 0 has ended.

@@ -196,8 +196,8 @@ impl Engine<'_> {
         Ok(value)
     }
 
-    /// An error if the formula relates what a whole socket counted to what the program's own threads counted: other
-    /// programs may run there, and the program on other sockets.
+    /// An error if the formula combines counts of a whole socket with counts of the program's own threads. Other
+    /// programs may run on the socket, and the program may also run on other sockets.
     fn compares_like_with_like(&self, formula: &Formula) -> Result<(), Lack> {
         match formula.degrees(|name| self.degrees(name)) {
             Some([task, socket]) if task != 0 && socket != 0 => {}

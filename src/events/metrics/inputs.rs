@@ -10,9 +10,9 @@ use std::collections::BTreeMap;
 ///
 /// The kernel counts multiplexed events in slices of, say, 4 ms and extrapolates. Let n be the number of slices, s
 /// the share of slices that were counted, and c the variation of the event's rate from slice to slice (standard
-/// deviation over mean). Then the error of the extrapolated count is c sqrt((1 - s) / (s n)), that of a sample of s
-/// n out of n. For a run of 10 s (n = 2500) and c = 0.5 the error is 2 % at s = 0.2 and 3 % at s = 0.1. The report
-/// gives a verdict on a node from a slowdown of 3 % on.
+/// deviation over mean). Then the error of the extrapolated count is c sqrt((1 - s) / (s n)), which is the error of a
+/// sample of s n out of n. For a run of 10 s (n = 2500) and c = 0.5 the error is 2 % at s = 0.2 and 3 % at s = 0.1.
+/// The report gives a verdict on a node from a slowdown of 3 % on.
 pub const RUNNING_SHARE_FLOOR: f64 = 0.2;
 
 /// True if a verdict may rest on a value with this running share and this verdict on its events.

@@ -3,7 +3,7 @@
 use pmmpi::counters::default;
 use pmmpi::counters::event::{Encoding, Event, kind};
 
-/// perf_hw_id: the first name is the one that is listed.
+/// perf_hw_id: pmmpi lists the first name.
 const HARDWARE: [&[&str]; 10] = [
     &["cycles", "cpu-cycles"],
     &["instructions"],

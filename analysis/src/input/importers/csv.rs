@@ -283,7 +283,7 @@ impl Columns {
         }
     }
 
-    /// Rejects a row of which the node is known. A report keeps its session, an archive all that is valid in it.
+    /// Rejects a row whose node is known. A report keeps its session, an archive all that is valid in it.
     fn reject(
         &mut self,
         line: u64,

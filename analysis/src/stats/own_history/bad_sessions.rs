@@ -20,12 +20,13 @@ impl Usual {
     }
 }
 
-/// Finds the sessions in which a node was slower than usual, and adds them to what is known of the node.
+/// Finds the sessions in which a node was slower than usual, and adds them to the results of the node.
 ///
-/// If the node changed, usual is the level on the same side of the change. Sessions that show a change for the worse just
-/// before it are no bad ones, and a node that changes little by little, or in several steps, has none. If the verdict is SAME,
-/// usual is the slower side of the node's best split (the earlier one if the other has a single session). But if the sides
-/// certainly differ, it is the faster one, provided that at least two sessions are as fast.
+/// If the node changed, usual is the level on the same side of the change. Sessions immediately before a change for
+/// the worse are not bad sessions. A node that changes little by little, or in several steps, has no bad sessions. If
+/// the verdict is SAME, "usual" is the slower side of the node's best split (the earlier side if the later side has a
+/// single session). But if the sides certainly differ, and at least two sessions are as fast as the faster side,
+/// "usual" is the faster side.
 pub(super) fn add_to(
     changes: &mut [Option<OwnChange>],
     nodes: &[&[SessionTime]],

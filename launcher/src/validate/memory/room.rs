@@ -1,4 +1,4 @@
-//! The size of arrays of which the caches hold almost nothing, and whether enough memory is free.
+//! The size of arrays that are much larger than the caches, and whether enough memory is free.
 
 use super::controllers::socket;
 use pmmpi::node::CpuSet;

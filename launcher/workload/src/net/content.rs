@@ -1,5 +1,5 @@
-//! The content of messages. It depends on the pair, the direction and the number, so that neither a flipped bit nor a
-//! message in a wrong place goes unnoticed.
+//! The content of messages. It depends on the pair, the direction and the number. So the receiver notices each
+//! flipped bit, and each message in a wrong place.
 
 /// A message or burst of messages.
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,7 @@
 //! What two leaders measure with each other: the time of small messages, and of large ones in both directions at once.
 //!
-//! The leader with the lower rank leads. Each of its words says whether it is the last one, so that the two agree on the
-//! number of repetitions although only one of them looks at the clock.
+//! The leader with the lower rank leads. Each word of a message says whether the message is the last one. So both
+//! ranks agree on the number of repetitions, although only one rank reads the clock.
 
 use super::content::Message;
 use pmmpi::clock;
@@ -166,7 +166,7 @@ impl<F: Pairwise> Talk<'_, F> {
         self.conclude([least_ns, median_ns, burst_ns])
     }
 
-    /// The leader's round-trip times (ns); those of the other one have no meaning.
+    /// The leader's round-trip times (ns); the times of the other rank have no meaning.
     fn round_trips(&mut self) -> Result<Vec<i64>, Stop> {
         let began = Instant::now();
         let mut times_ns = Vec::with_capacity(self.amount.round_trips);
@@ -209,8 +209,8 @@ impl<F: Pairwise> Talk<'_, F> {
         Ok(times_ns)
     }
 
-    /// Tells the partner the own medians and whether all received bytes were right. The latency is the leader's, because
-    /// the other one cannot see its own; a burst ends when both ranks have all its messages.
+    /// Tells the partner the own medians and whether all received bytes were right. The latency is the leader's,
+    /// because the other rank cannot measure it. A burst ends when both ranks have all messages of the burst.
     fn conclude(&mut self, own_ns: [i64; 3]) -> Result<Outcome, Stop> {
         let [least_ns, median_ns, burst_ns] = own_ns;
         let is_wrong = i64::from(self.wrong.is_some());

@@ -1,4 +1,4 @@
-//! Which leader exchanges data with which one in each step, so that none has two partners at a time.
+//! The pairs of leaders that exchange data in each step. No leader has two partners at a time.
 //!
 //! All leaders compute the same schedule from the same seed, without messages.
 

@@ -15,7 +15,7 @@ impl Building {
         self.keep(line, reason);
     }
 
-    /// Like [`Self::reject`], for a row of which the node is known: the node must not vanish.
+    /// Like [`Self::reject`], for a row whose node is known: the report must still show the node.
     pub fn reject_row(&mut self, row: &ResultRow<'_>, reason: impl Into<String>) {
         let reason = reason.into();
         if let Ok(node) = self.number(Column::Node, row.node) {

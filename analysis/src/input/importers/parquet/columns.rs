@@ -60,7 +60,7 @@ pub(super) struct ClassColumn {
     pub of_others: bool,
     /// True if it is part of the class for runs of pmmpi.
     pub of_own: bool,
-    /// True if the column has all facts of a node, of which `key` is one.
+    /// True if the column has all facts of a node; `key` is one of these facts.
     pub has_all_facts: bool,
 }
 
