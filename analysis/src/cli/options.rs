@@ -79,7 +79,7 @@ fn compare_help() -> String {
     format!(
         "A and B are files, folders or archives, or parts of the runs in --in PATH:
 session:NAME, label:KEY=VALUE, time:FROM..TO. SLOWER: how much slower B is.
-VISIBLE: pmmpi finds such a difference with a probability of about 95 %.
+VISIBLE: the smallest difference that pmmpi finds with a probability of 95 %.
 {EXIT_STATUS}
 3: --fail-on found WHAT; 4: these runs cannot show WHAT (docs/compare.md).
 Select: --since T, --until T, --node LIST, --class C, --run ID, --where K=V.
