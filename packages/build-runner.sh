@@ -38,9 +38,9 @@ for option in $("$mpicc" -show 2> /dev/null); do
     esac
 done
 
-# Both runners share nearly all crates, so the second build begins with a copy of the first build. Cargo does not notice
-# that the copy is for another MPI, or that the wrapper belongs to another MPI than at the last build. So remove mpi-sys
-# if the wrapper shows other options than at the last build.
+# Both runners share nearly all crates, so the second build begins with a copy of the first build. Cargo does not
+# notice that the copy is for another MPI, or that the wrapper belongs to another MPI than at the last build. So this
+# script removes mpi-sys if the options of the wrapper have changed since the last build.
 for other in openmpi mpich; do
     [ -d "$build/$family" ] || [ ! -d "$build/$other/release" ] || cp -a "$build/$other" "$build/$family"
 done

@@ -119,7 +119,7 @@ fn report(
     for key in ["ci_s", "ci_coverage"] {
         let reason = match table.median_of(row) {
             Some(_) => ONLY_MEDIAN.into(),
-            None => format!("the node has {} of the 5 runs that an interval needs", rows.len()).into(),
+            None => format!("an interval needs 5 runs, and the node has {}", rows.len()).into(),
         };
         explain(key, interval.is_none(), reason);
     }
