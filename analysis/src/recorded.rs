@@ -243,8 +243,8 @@ fn node_counts(run: &Run) -> Vec<Named> {
     )
 }
 
-/// Puts equal values of several nodes together: "off (1 node: n2); on (2 nodes: n1, n3)". Names keep the order in which they
-/// come first. Which node has a value is not compared, but how many have it.
+/// Puts equal values of several nodes together: "off (1 node: n2); on (2 nodes: n1, n3)". Names keep the order in
+/// which they come first. The comparison uses how many nodes have each value, and not which nodes have it.
 fn of_all<'a>(nodes: impl Iterator<Item = (&'a str, Pairs)>) -> Vec<Named> {
     const NAMED: usize = 4;
     let mut order: Vec<String> = Vec::new();

@@ -60,7 +60,8 @@ pub struct Frame {
     pub host: Vec<u8>,
     /// The ranks that changed since the previous frame.
     pub ranks: Vec<KeptRank>,
-    /// All nodes' parts that rank 0 gathered, [`wire::join`]ed, if it could not make a run of them.
+    /// The parts of all nodes that rank 0 gathered, joined with [`wire::join`]. Used only if rank 0 could not make
+    /// a run from them.
     pub gathered: Vec<u8>,
 }
 

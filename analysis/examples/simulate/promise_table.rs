@@ -12,11 +12,21 @@ const SEEDS: u64 = 8_000_000;
 /// Prints the table; with `part` > 1 with fewer fleets.
 pub fn print(part: u64) {
     println!("\n## Fleets that are not textbook\n");
-    println!("The code of `pmmpi report` judges simulated runs. T is the elapsed time of a run. Unless a row says");
-    println!("otherwise, ln T is the sum of three parts: ln(10 s), a normal deviate of the node, and a normal deviate");
-    println!("of the run. The deviate of the node has the standard deviation s, the deviate of the run the standard");
-    println!("deviation sigma. \"n x k\" means n nodes with k runs each. In a class of 20 or more nodes, only SLOW");
-    println!("counts as a finding; in a smaller class, SLOW-TAIL counts, too. \"Stated\" is the limit that pmmpi");
+    println!(
+        "The code of `pmmpi report` judges simulated runs. T is the elapsed time of a run. Unless a row says"
+    );
+    println!(
+        "otherwise, ln T is the sum of three parts: ln(10 s), a normal deviate of the node, and a normal deviate"
+    );
+    println!(
+        "of the run. The deviate of the node has the standard deviation s, the deviate of the run the standard"
+    );
+    println!(
+        "deviation sigma. \"n x k\" means n nodes with k runs each. In a class of 20 or more nodes, only SLOW"
+    );
+    println!(
+        "counts as a finding; in a smaller class, SLOW-TAIL counts, too. \"Stated\" is the limit that pmmpi"
+    );
     println!("promises. We chose the methods with other seeds.\n");
     println!("| case | fleets | result | stated | measured |\n|---|---|---|---|---|");
     for Case { name, fleets, rates, stated } in cases() {

@@ -154,8 +154,9 @@ fn earlier(folder: &Path, decoding: &Decoding) -> io::Result<BTreeMap<String, Da
     Ok(months)
 }
 
-/// The rows of an earlier export that stay: those of sessions that are not in `touched`. If runs were deleted from the
-/// archive (`has_lost`), also those with more runs than the archive has now; in `medians` they are then not new.
+/// The rows of an earlier export that stay: the rows of sessions that are not in `touched`. If runs were deleted from
+/// the archive (`has_lost`), rows with more runs than the archive has now also stay. They are then no longer new in
+/// `medians`.
 fn staying(
     old: &DataFrame,
     touched: &HashSet<&str>,

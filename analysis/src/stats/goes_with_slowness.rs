@@ -243,8 +243,8 @@ impl Product {
 
     /// The probability that the sum is at least as large, from a gamma distribution with the same mean, variance and
     /// third moment (Pearson's type III), by E. B. Wilson and M. M. Hilferty, "The distribution of chi-square", PNAS
-    /// 17 (1931). A negative third moment counts as 0, because the distribution would end too early. 1 without a
-    /// variance.
+    /// 17 (1931). A negative third moment counts as 0, because the distribution would end too early. Without a
+    /// variance, the result is 1.
     fn p(&self) -> f64 {
         if self.variance <= 0.0 {
             return 1.0;

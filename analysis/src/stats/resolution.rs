@@ -57,8 +57,8 @@ impl Units {
     }
 }
 
-/// Nodes whose times have fewer than `usual` digits after the point, with the unit of their times. The other times are
-/// multiples of `unit`: chance makes a multiple of 1 s from a multiple of .01 s with the probability .01.
+/// Nodes whose times have fewer than `usual` digits after the point, with the unit of their times. The other times
+/// are multiples of `unit`. For example, a random multiple of 0.01 s is a multiple of 1 s with a probability of 0.01.
 fn coarser(seconds: &[f64], ends: &[usize], usual: i32, unit: f64) -> BTreeMap<usize, f64> {
     let mut found = BTreeMap::new();
     // The last digits of a few different times are not random.

@@ -10,7 +10,7 @@ use crate::stats::{median, within_nodes};
 /// The level of a class in its sessions is known less well than that of a node: how much it usually varies (ln T), and
 /// the number of sessions that this assumption counts for.
 const ASSUMED: (f64, f64) = (0.005, 4.0);
-/// A node did not change if its time did by less than this part of the change of most nodes.
+/// A node is unchanged if its time changed by less than this part of the change of most nodes.
 const UNCHANGED_PART: f64 = 0.25;
 /// Fewer than a tenth of the nodes do not show the level of the other nodes.
 const FEWEST_UNCHANGED_PART: usize = 10;

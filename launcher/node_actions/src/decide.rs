@@ -133,7 +133,7 @@ mod tests {
         }
     }
 
-    /// Whatever the action, and also if the node has a mark of pmmpi's.
+    /// For every action, and also if the node has a mark that pmmpi set.
     #[test]
     fn a_node_that_others_took_out_of_service_is_left_alone() {
         for (state, reason) in [

@@ -161,7 +161,8 @@ impl Journal {
     }
 
     /// Fails before the act if the disk is almost full, so that there is room for the outcome. Some network file
-    /// systems cannot reserve room. There the outcome may not fit, and the next run writes it.
+    /// systems cannot reserve room. On these, the disk may become full before the outcome; the next run then writes
+    /// the outcome.
     fn reserve(&self) -> io::Result<()> {
         let end = self.file.metadata()?.len() as libc::off_t;
         // SAFETY: the file is open. KEEP_SIZE: the file does not become longer.

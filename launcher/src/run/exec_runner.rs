@@ -1,5 +1,5 @@
-//! Plain programs under an MPI launcher: this process becomes the runner, an MPI program that measures them on every
-//! rank, or starts it.
+//! Plain programs under an MPI launcher. The runner is an MPI program that measures them on every rank. This process
+//! becomes the runner, or starts the runner.
 
 use super::kept_variables;
 use super::node_record;

@@ -11,7 +11,7 @@ use hashbrown::{HashMap, HashSet};
 use pmmpi::text::count;
 use std::cell::LazyCell;
 
-/// A smaller change is no matter for a sentence.
+/// The report has no sentence about a smaller change.
 pub(super) const NOTABLE: f64 = 0.01;
 
 const HIDDEN_CLASS: &str =
@@ -257,7 +257,7 @@ pub fn is_relative(node: &NodeReport) -> bool {
     node.history.events.class_change.is_some_and(|change| change.abs() > NOTABLE)
 }
 
-/// Reports about what nodes are today.
+/// Reports of nodes in their present state.
 fn current(report: &Report) -> impl Iterator<Item = &NodeReport> {
     report.nodes.iter().filter(|node| node.is_current())
 }
