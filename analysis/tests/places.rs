@@ -233,7 +233,7 @@ fn slow_runs_name_their_cores() {
     assert!(wrong * 50 <= named, "{wrong} of {named}");
     // The picture shows the first eight runs: a column per core, and the slow cores in another colour.
     let page = out(&report(&["report", path, "--format", "html"]));
-    let (_, picture) = page.split_once("<figcaption>Where they were slow").expect("a picture");
+    let (_, picture) = page.split_once("<figcaption>Slow places").expect("a picture");
     let (picture, _) = picture.split_once("</figure>").unwrap();
     assert_eq!(picture.matches("<rect ").count(), 8 * 48);
     let slow = runs[..8].iter().map(|run| run["places"]["places"].as_array().unwrap().len());
@@ -466,11 +466,7 @@ fn an_archive_keeps_places() {
     // From this archive, no other one gets places.
     let other = folder.path().join("other");
     let output = report(&["export", archive, "-o", other.to_str().unwrap(), "--places"]);
-    assert!(
-        err(&output).contains("of 60 runs were not added, because there is no run file"),
-        "{}",
-        err(&output)
-    );
+    assert!(err(&output).contains("of 60 runs, because their run files are missing"), "{}", err(&output));
 
     // A file that was damaged costs only its rows.
     let places = Path::new(archive).join("_places/month=2026-11");

@@ -162,7 +162,7 @@ fn a_lost_dimm_is_no_excuse() {
     let by = ["--class-by", "memory"];
     let found = Found::of(&lost, &by);
     for line in [
-        "n00 is odd: memory is 96, its peers have 128; it is ",
+        "n00 is odd: memory is 96, its peers have 128; the node is ",
         "2 nodes changed memory from 128 to 96; they are",
     ] {
         found.has_line(line);

@@ -72,9 +72,7 @@ pub fn meaning(report: &Report, rows: &[SlownessRow]) -> Vec<String> {
         _ => None,
     };
     let longer = rows.iter().any(|row| row.found.only_counts_longer);
-    let longer = longer.then(|| {
-        "=time: the count per second is not higher; slow runs only count for a longer time".to_owned()
-    });
+    let longer = longer.then(|| "=time: the count is higher, but the count per second is not".to_owned());
     std::iter::once(ratio).chain(times).chain(longer).collect()
 }
 

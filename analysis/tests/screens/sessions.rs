@@ -66,7 +66,7 @@ fn screens_with_the_same_label_are_sessions_of_their_own() {
         assert_eq!((&node["kernels"]["triad"]["runs"], &node["suggests_drain"]), (&7.into(), &true.into()));
         let [told] = &warnings(&found)[..] else { panic!("{}", found["warnings"]) };
         assert!(
-            told.starts_with("the label session=weekly of ") && told.contains("weekly series3"),
+            told.contains(" the same label session=weekly as ") && told.contains("weekly series3"),
             "{told}"
         );
         // Each earlier screen is a session of the history.
