@@ -150,6 +150,7 @@ fn ticks(ranks: &[&RankRecord]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pmmpi::RankId;
     use pmmpi::bounds::Stamps;
     use pmmpi::counters::counts::GroupCounts;
     use pmmpi::counters::event::{Encoding, Event, kind};

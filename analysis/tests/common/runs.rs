@@ -43,7 +43,7 @@ impl Folder {
 /// Writes the shared memory of a rank to disk, as the carrier does.
 pub fn carry(folder: &Path, shared: &SharedMemory) {
     let header = run("by this launcher", &[]).header;
-    let place = Keep { folder: folder.to_owned(), header, asked: Vec::new() };
+    let place = Keep { folder: folder.to_owned(), header, asked: Vec::new(), expected: Vec::new() };
     let kept = KeptRank::of(shared, &CarrierNote::read(shared).unwrap()).unwrap();
     let frame = |whole: bool| Frame {
         about: whole.then(|| About::of(shared, place.clone(), folder).unwrap()),

@@ -52,12 +52,12 @@ proptest! {
             (0..4).for_each(|operation| arrays.run(operation, loops[operation]));
         }
         let expected = Expected::after(repetitions);
-        prop_assert_eq!(arrays.check(&expected, "triad", 5), Ok(()));
+        prop_assert_eq!(arrays.check(&expected, 5), Ok(()));
         let element = place.index(40 * STEP);
         let value = &mut arrays.all()[array][element];
         *value = f64::from_bits(value.to_bits() ^ 1 << bit);
         let found = double(*value);
-        let wrong = arrays.check(&expected, "triad", 5).unwrap_err();
+        let wrong = arrays.check(&expected, 5).unwrap_err();
         let name = ["a", "b", "c"][array];
         prop_assert_eq!(wrong.of, format!("the thread's part of array {name}"));
         prop_assert_eq!((wrong.element, wrong.wrong_count, wrong.hardware_thread), (element as u64, 1, 5));
@@ -97,7 +97,7 @@ fn a_line_from_a_wrong_place_is_found() {
     for distance in [8, 16, 512, 4096] {
         arrays.fill();
         arrays.all()[0].copy_within(1024 + distance..1024 + distance + 8, 1024);
-        assert_eq!(arrays.check(&Expected::after(0), "triad", 0).unwrap_err().wrong_count, 8);
+        assert_eq!(arrays.check(&Expected::after(0), 0).unwrap_err().wrong_count, 8);
     }
 }
 
