@@ -199,7 +199,7 @@ fn the_spread_of_runs_is_told() {
     );
     assert!(ecdf.is_sorted());
     let html = out(&report(&["report", path, "--format", "html"]));
-    assert!(html.contains("part of 400 runs that is at most so much slower than the fastest"), "{html}");
+    assert!(html.contains("share of 400 runs by how much slower they are than the fastest run"), "{html}");
     // One step for each part of a hundred; the few runs of the other class have no picture.
     assert_eq!(html.matches("class=\"curve\"").count(), 1);
     let curve = html.split("class=\"curve\" d=\"").nth(1).unwrap().split('"').next().unwrap();

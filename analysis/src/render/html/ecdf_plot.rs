@@ -1,4 +1,4 @@
-//! A plot of the runs of a class: which part of them is at most so much slower than the fastest one.
+//! A plot of the runs of a class: the share of runs that are slower than the fastest run by at most a given percentage.
 
 use super::escaped;
 use crate::render::cells::percent;
@@ -50,7 +50,7 @@ pub fn of_class(number: usize, spread: &RunSpread) -> Option<String> {
     );
     let session = spread.session.as_deref().map(|name| format!(" of {}", escaped(name))).unwrap_or_default();
     let title = format!(
-        "Class {number}: part of {}{session} that is at most so much slower than the fastest",
+        "Class {number}: share of {}{session} by how much slower they are than the fastest run",
         count(spread.runs, "run")
     );
     Some(format!(
