@@ -17,7 +17,7 @@ pub fn report(folder: &Folder) -> Result<String, Box<dyn Error>> {
     for measured in [false, true] {
         let mut rows = Vec::new();
         for _ in 0..ROUNDS {
-            let mut command = mpirun("1", measured.then(|| (tool.as_path(), runs.as_path())));
+            let mut command = mpirun("1", measured.then_some((tool.as_path(), runs.as_path())));
             must_succeed(command.arg(&program).arg(ENTRIES).arg(&out))?;
             let text = std::fs::read_to_string(&out)?;
             rows.push(text.split_whitespace().map(str::parse).collect::<Result<Vec<f64>, _>>()?);

@@ -97,8 +97,7 @@ impl Usual {
         }
         let change = (rate - self.rate) / self.rate;
         self.rate *= 1.0 + change.clamp(-Self::STEP, Self::STEP);
-        // The negation also catches a change that is not a number.
-        !(change.abs() <= Self::TOLERANCE)
+        change.is_nan() || change.abs() > Self::TOLERANCE
     }
 }
 
