@@ -32,7 +32,7 @@ pub struct Regions {
 }
 
 /// One rank's entries of one region, added up (ns of its own clock).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RegionTotals {
     /// The rank.
     pub rank: RankId,

@@ -2,13 +2,17 @@
 
 use super::of_hand_made_run as metric;
 use super::{skylake_node as skylake, zen2_node as zen2};
+use crate::metrics::{RuleJudgement, of_region, rules_of_region};
+use crate::validation::Trust;
 use pmmpi::bounds::Stamps;
 use pmmpi::counters::counts::{CountRow, GroupCounts};
 use pmmpi::counters::event::{Encoding, Event};
+use pmmpi::counters::expected::ExpectedInstructions;
 use pmmpi::counters::probe::{Scope, Set};
 use pmmpi::counters::reading::Gap;
 use pmmpi::node::{CpuSet, Hardware, HwThread, NodeFacts, NodeKey, Topology};
 use pmmpi::record::{End, Mode, NodeRecord, RankRecord, Run, RunHeader};
+use pmmpi::regions::RegionTotals;
 use pmmpi::{NodeId, RankId};
 use proptest::prelude::*;
 
@@ -226,4 +230,55 @@ fn counts_of_a_socket_have_no_ratio_to_those_of_a_program() {
             "{reason}"
         );
     }
+}
+
+/// Two ranks count in a region; a third rank entered it but has no counts. Each entry is a section of its own.
+#[test]
+fn a_region_has_metrics_and_rules_of_its_own() {
+    let mut run = run(&skylake(), 1);
+    let counts = [("instructions", 6_000_000), ("instructions_kernel", 30), ("task_clock_ns", 3_000_000)];
+    for _ in 0..3 {
+        let rank = add_rank(&mut run, 0, CpuSet(vec![(0, 7)]));
+        add_row(&mut run, rank, Scope::Task, None, &[("instructions", 1_000_000_000)]);
+        let totals = |region| RegionTotals {
+            rank,
+            region,
+            entries: 10,
+            inner_ns: 3_000_000,
+            ..RegionTotals::default()
+        };
+        run.regions.totals.extend([totals(0), totals(1)]);
+        if rank.0 < 2 {
+            add_row(&mut run, rank, Scope::Task, None, &counts);
+            run.counts.rows.last_mut().unwrap().region = Some(0);
+        }
+    }
+    // The two lists of names have their own order.
+    run.counts.regions = vec!["solve".into()];
+    run.regions.names = vec!["other".into(), "solve".into()];
+    let expected = |part: Option<&str>, instructions| ExpectedInstructions {
+        part: part.map(str::to_owned),
+        instructions,
+    };
+    run.expected = vec![expected(None, 500_000_000), expected(Some("solve"), 300_000)];
+    assert_near(&run, "instructions_to_expected", 2.0);
+    let trust = Trust::default();
+    let of_region = |name: &str, metric: &str| {
+        let all = of_region(&run, name, &trust);
+        all.into_iter().find(|value| value.metric.name == metric).unwrap().value()
+    };
+    assert_eq!(of_region("solve", "instructions_to_expected"), Some(2.0));
+    assert_eq!(of_region("solve", "instruction_rate"), Some(12_000_000.0 / 0.003));
+    assert_eq!(of_region("solve", "busy_threads"), Some(1.0));
+    assert_eq!(of_region("other", "instruction_rate"), None);
+    let raised = |run: &Run| {
+        let rules = rules_of_region(run, "solve", &trust).into_iter();
+        let raised = rules.filter(|(_, judgement)| *judgement == RuleJudgement::Raised);
+        raised.map(|(rule, _)| rule.code.as_str()).collect::<Vec<_>>()
+    };
+    // 0.3 ms for an entry.
+    assert_eq!(raised(&run), ["kernel-instructions-in-short-section"]);
+    let mut longer = run.clone();
+    longer.regions.totals.iter_mut().for_each(|totals| totals.entries = 1);
+    assert!(raised(&longer).is_empty(), "3 ms for an entry");
 }
