@@ -197,7 +197,7 @@ const ALL: &[Kernel] = &[
         without_prefetch: true,
         ..kernel(
             "read-no-prefetch",
-            "the same loads while the prefetchers of the core are off",
+            "the same loads while prefetchers are off",
             READ_TRIPS,
             Memory::Lines,
             code::READ,

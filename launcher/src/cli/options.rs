@@ -393,7 +393,7 @@ pub struct Validation {
     /// Measure the attainable bandwidth and latency of memory
     #[arg(long)]
     pub ceilings: bool,
-    /// Switch the core's prefetchers off during one test loop (as root)
+    /// Run a test loop while prefetchers are off (as root)
     #[arg(long)]
     pub prefetchers_off: bool,
 }

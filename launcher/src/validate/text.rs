@@ -120,7 +120,7 @@ fn kernels(text: &mut String, findings: &Findings) -> std::fmt::Result {
         }
         writeln!(text, "{} ({}), {} trips", held.name, held.about, held.trips)?;
         if let Some(why) = &held.skipped {
-            writeln!(text, "  not run: {}", printable(why))?;
+            writeln!(text, "  {}", wrapped(&format!("not run: {}", printable(why)), "  "))?;
         }
         for check in counted {
             let shown: fn(f64) -> String = if check.event.ends_with(BYTES) { gigabytes } else { whole };
