@@ -29,12 +29,13 @@ pub struct MetricReport {
 }
 
 /// The metrics of the default group and the requested metrics, even without a value, and all others that have a
-/// value.
-pub fn of(run: &Run, trust: &Trust) -> Vec<MetricReport> {
+/// value. And the flags that are raised.
+pub fn of(run: &Run, trust: &Trust) -> (Vec<MetricReport>, Vec<Flag>) {
     if run.counts.rows.is_empty() {
-        return Vec::new(); // a run file of an older version
+        return (Vec::new(), Vec::new()); // a run file of an older version
     }
-    shown(run, None, metrics::of_run(run, trust))
+    let (values, rules) = metrics::of_run_with_rules(run, trust);
+    (shown(run, None, values), raised(rules))
 }
 
 /// The same for all entries of a region.
@@ -82,14 +83,6 @@ pub struct Flag {
     pub message: Cow<'static, str>,
     /// True if the measurement must not be used.
     pub discards: bool,
-}
-
-/// The flags that are raised.
-pub fn flags(run: &Run, trust: &Trust) -> Vec<Flag> {
-    if run.counts.rows.is_empty() {
-        return Vec::new();
-    }
-    raised(metrics::rules_of_run(run, trust))
 }
 
 /// The flags that are raised for a region.

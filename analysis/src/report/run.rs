@@ -160,7 +160,8 @@ impl RunReport {
         if let Err(why) = &waited_for {
             explain("waited_for", true, why);
         }
-        let metrics = metrics::of(run, trust);
+        let (metrics, mut flags) = metrics::of(run, trust);
+        flags.extend(run_flags::of(run, &metrics));
         let (places, places_count) = places::of(run, MOST_LISTED);
         let host = |node: &NodeId| run.nodes.get(node.index()).map(|n| n.key.hostname.clone());
         let mut present = run.ranks.iter().map(|rank| rank.rank).peekable();
@@ -193,7 +194,7 @@ impl RunReport {
             counters: counters::of(run, &trusted),
             places,
             places_count,
-            flags: metrics::flags(run, trust).into_iter().chain(run_flags::of(run, &metrics)).collect(),
+            flags,
             metrics,
             health: health::of(run, MOST_LISTED),
             counting: counters::cost_of(run),

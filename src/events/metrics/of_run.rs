@@ -11,7 +11,7 @@ use pmmpi::counters::counts::CountRow;
 use pmmpi::counters::expected::instructions_of;
 use pmmpi::counters::probe::Scope;
 use pmmpi::node::CpuSet;
-use pmmpi::record::Run;
+use pmmpi::record::{NodeRecord, Run};
 use pmmpi::regions::RegionTotals;
 use pmmpi::{NodeId, RankId};
 use std::collections::{HashMap, HashSet};
@@ -19,7 +19,19 @@ use std::collections::{HashMap, HashSet};
 /// Every metric of a run over all measured ranks: from the counts of their own threads and of units outside the
 /// cores, and for metrics of cores the mean over cores.
 pub fn of_run(run: &Run, trust: &Trust) -> Vec<MetricValue> {
-    let mut values = of_ranks(run, trust);
+    with_cores(of_ranks(run, trust), run, trust)
+}
+
+/// The metrics as in [`of_run`], and every rule with its result.
+pub fn of_run_with_rules(
+    run: &Run,
+    trust: &Trust,
+) -> (Vec<MetricValue>, Vec<(&'static Rule, RuleJudgement)>) {
+    let (cpu, inputs) = (cpu_of(run), inputs(run, trust));
+    (with_cores(evaluate(&cpu, &inputs), run, trust), judge(&cpu, &inputs))
+}
+
+fn with_cores(mut values: Vec<MetricValue>, run: &Run, trust: &Trust) -> Vec<MetricValue> {
     for of_cores in per_core::of_cores(run, &trust.of_run(run)) {
         if let Some(value) = values.iter_mut().find(|value| value.metric.name == of_cores.metric.name) {
             *value = of_cores;
@@ -55,13 +67,13 @@ pub fn rules_of_region(run: &Run, name: &str, trust: &Trust) -> Vec<(&'static Ru
 
 /// The processor of all nodes. If nodes differ, the unknown processor: its table has what every processor counts.
 fn cpu_of(run: &Run) -> CpuKind {
-    let kinds = run
-        .nodes
-        .iter()
-        .map(|node| node.facts.as_ref().map(|facts| CpuKind::of_node(&facts.hardware)).unwrap_or_default());
-    let kinds: HashSet<CpuKind> = kinds.collect();
-    let mut kinds = kinds.into_iter();
-    kinds.next().filter(|_| kinds.next().is_none()).unwrap_or_default()
+    fn kind(node: &NodeRecord) -> Option<(&str, u32, u32)> {
+        let hardware = &node.facts.as_ref()?.hardware;
+        Some((hardware.cpu_vendor.as_deref()?, hardware.cpu_family?, hardware.cpu_model?))
+    }
+    let is_one = run.nodes.windows(2).all(|pair| kind(&pair[0]) == kind(&pair[1]));
+    let facts = run.nodes.first().filter(|_| is_one).and_then(|node| node.facts.as_ref());
+    facts.map(|facts| CpuKind::of_node(&facts.hardware)).unwrap_or_default()
 }
 
 /// Counts are sums over ranks, sockets, and the hardware threads that the ranks may use. Times are means over ranks,
