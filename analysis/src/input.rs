@@ -38,7 +38,7 @@ use std::sync::Arc;
 /// The number of run files that are decoded at a time, and the limit of their total size (a single file may be
 /// larger). The reason: a decoded run takes many times the size of its file.
 const FILES_AT_A_TIME: usize = 64;
-const BYTES_AT_A_TIME: u64 = 12 << 20;
+const BYTES_AT_A_TIME: u64 = 16 << 20;
 
 /// A run that pmmpi measured.
 #[derive(Debug)]

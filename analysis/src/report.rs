@@ -52,6 +52,7 @@ use pmmpi::record::Run;
 use pmmpi_events::validation::Trust;
 use run::RunReport;
 use screen::ScreenReport;
+use screened_run::ScreenedRun;
 use serde::Serialize;
 use series::SeriesReport;
 use std::cell::LazyCell;
@@ -278,8 +279,11 @@ impl Report {
         all.extend(split_labels::warning(&runs, &classes));
         all.extend(warnings::unusable_trust(trust));
         let source = PlaceSource::of(&results, &places.decoding);
-        where_slow::of_runs(&mut slow_runs, &results.table, &source, trust, &settings.run);
-        where_slow::of_nodes(&mut nodes, &source, trust, &settings.run);
+        // The values of a kernel's hardware threads say where a node is slow.
+        let has_threads = |run: &&RunReport| run.screened.as_ref().is_some_and(ScreenedRun::has_threads);
+        let others = source.without(runs.iter().filter(has_threads).map(|run| run.run_id.as_str()));
+        where_slow::of_runs(&mut slow_runs, &results.table, &others, trust, &settings.run);
+        where_slow::of_nodes(&mut nodes, &others, trust, &settings.run);
         let by_place = places.by.map(|level| {
             let (by_place, warnings) = ByPlace::of(&source, &results.table, &slow_runs, level, trust);
             all.extend(warnings);

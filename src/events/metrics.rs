@@ -23,9 +23,7 @@ pub use cpu::{CpuKind, Range};
 pub use evaluate::{Lack, MetricValue, RuleJudgement, Value, amount, evaluate, judge};
 pub use formula::{Condition, Formula, Malformed, NoValue};
 pub use inputs::{MetricInput, MetricInputs, RUNNING_SHARE_FLOOR, worse};
-pub use of_run::{
-    of_ranks, of_region, of_run, of_run_with_rules, of_totals, rules_of_region, rules_of_run, table_of_run,
-};
+pub use of_run::{of_ranks, of_region, of_run, of_run_with_rules, of_totals, rules_of_region, table_of_run};
 pub use page::page;
 
 #[cfg(test)]

@@ -65,6 +65,16 @@ impl PlaceSource {
         Self { run_files, ..Self::default() }
     }
 
+    /// The same without these runs.
+    pub fn without<'a>(&self, runs: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut others = self.clone();
+        for run in runs {
+            others.run_files.remove(run);
+            others.archived.remove(run);
+        }
+        others
+    }
+
     /// True if the run may have rows by place.
     pub fn has(&self, run: &str) -> bool {
         self.run_files.contains_key(run) || self.archived.contains(run)

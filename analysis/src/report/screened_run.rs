@@ -119,6 +119,11 @@ impl ScreenedRun {
             notes,
         })
     }
+
+    /// True if the kernel has a value for each hardware thread.
+    pub fn has_threads(&self) -> bool {
+        self.hosts.iter().any(|host| host.threads > 0)
+    }
 }
 
 /// The hosts of a run; several node records may be of one host.

@@ -55,11 +55,6 @@ pub fn table_of_run(run: &Run) -> Option<&'static CpuTable> {
     catalogue().table(&cpu_of(run))
 }
 
-/// Every rule and its result.
-pub fn rules_of_run(run: &Run, trust: &Trust) -> Vec<(&'static Rule, RuleJudgement)> {
-    judge(&cpu_of(run), &inputs(run, trust))
-}
-
 /// Every rule and its result for a region. A section, for the rules, is one entry.
 pub fn rules_of_region(run: &Run, name: &str, trust: &Trust) -> Vec<(&'static Rule, RuleJudgement)> {
     judge(&cpu_of(run), &inputs_of_region(run, name, trust))
