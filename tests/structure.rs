@@ -107,9 +107,9 @@ fn folders_of_the_launcher_point_one_way() {
         "cli",
         "run",
         "repeat",
+        "validate",
         "list",
         "doctor",
-        "validate",
         "screen",
     ];
     point_one_way("launcher/src", &order);
