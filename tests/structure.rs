@@ -87,6 +87,7 @@ fn folders_of_the_core_point_one_way() {
         "regions",
         "node",
         "counters",
+        "probes",
         "record",
         "network",
         "transport",
@@ -326,7 +327,10 @@ fn the_agent_exports_mpi_names_and_its_own() {
     let names: Vec<&str> = output.lines().filter_map(|line| line.split_whitespace().last()).collect();
     let is_mpi = |name: &&str| name.trim_start_matches('P').starts_with("MPI_");
     let (mpi, own): (Vec<&str>, Vec<&str>) = names.into_iter().partition(is_mpi);
-    assert_eq!((mpi.len(), own), (10, vec!["pmmpi_region_begin", "pmmpi_region_end"]));
+    assert_eq!(
+        (mpi.len(), own),
+        (10, ["pmmpi_probe_enter", "pmmpi_probe_leave", "pmmpi_region_begin", "pmmpi_region_end"].to_vec())
+    );
 }
 
 /// docs/programs.md names the test for each kind of program.
@@ -335,6 +339,8 @@ fn each_test_that_the_docs_name_exists() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
     let sources = std::fs::read_dir(folder).unwrap().flatten().map(|entry| entry.path());
     let sources = sources.filter(|path| path.extension().is_some_and(|e| e == "rs"));
+    // The tests of the emulated machine have names in a list.
+    let sources = sources.chain([folder.join("rig/bin/pmu/main.rs")]);
     let tests: String = sources.map(|path| std::fs::read_to_string(path).unwrap()).collect();
     let docs = std::fs::read_to_string(folder.join("../docs/programs.md")).unwrap();
     let is_test = |name: &&str| {
@@ -343,8 +349,9 @@ fn each_test_that_the_docs_name_exists() {
     let named: Vec<&str> = docs.split('`').skip(1).step_by(2).filter(is_test).collect();
     assert!(named.len() > 30);
     for name in named {
-        let exists = tests.contains(&format!("fn {name}()")) || tests.contains(&format!("=> {name}"));
-        assert!(exists, "{name}");
+        let is_there = |form: String| tests.contains(&form);
+        let exists = [format!("fn {name}()"), format!("=> {name}"), format!("(\"{name}\", ")];
+        assert!(exists.into_iter().any(is_there), "{name}");
     }
 }
 

@@ -20,7 +20,7 @@ const FUNCTIONS: [(&str, &str); 9] = [
         "GLIBC_2.2.5",
         "__cxa_finalize __errno_location _exit abort bcmp bind calloc close closedir connect dirfd \
          dl_iterate_phdr fcntl fflush flock free fstatvfs64 fsync ftruncate64 getcwd getenv geteuid gethostname getpid \
-         getppid getrlimit getrusage getsockopt getuid ioctl kill link listen lseek64 malloc memchr memcmp memmove memset \
+         getppid getrlimit getrusage getsockopt getuid ioctl kill link listen lseek64 madvise malloc memchr memcmp memmove memset \
          mkdir mmap mmap64 mprotect munmap nanosleep open64 opendir poll posix_memalign prctl pread64 \
          pthread_setcancelstate pwrite64 raise read readdir64 readlink realloc recv recvfrom recvmsg rename rmdir sched_yield \
          send sendmsg sendto setenv setsockopt shutdown socket strlen symlink syscall sysconf unlink unsetenv write writev",
