@@ -12,7 +12,7 @@ const LARGE: u64 = 4 << 20;
 const PLACES: u64 = 64;
 
 /// Until `is_over`, flips bits of all processes that have this variable in their environment ("NAME=value") and this word in
-/// their command line: every 2 ms one bit in each of [`PLACES`] places of each large mapping, each time in another number.
+/// their command line: every 2 ms one bit in each of 64 places of each large mapping, each time in another number.
 pub fn flip_until(is_over: &AtomicBool, variable: &str, word: &str) {
     for turn in 0.. {
         if is_over.load(Ordering::Relaxed) {
