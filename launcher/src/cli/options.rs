@@ -289,7 +289,7 @@ pub struct MeasurementArgs {
     /// Count in this scope: task (default), core or socket
     #[arg(long, value_name = "WHERE", value_enum, hide_possible_values = true)]
     pub scope: Option<ScopeArg>,
-    /// Expect N instructions, in each entry of a PART: [PART:]instructions=N
+    /// Expect instructions=N; in each entry of a part: PART:instructions=N
     #[arg(long, value_name = "WHAT", hide = true)]
     pub expect: Vec<String>,
     /// Allow clock rate errors of up to N ppm
