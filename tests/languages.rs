@@ -1,5 +1,5 @@
 //! Every language binding under every MPI, and programs behind wrappers: each is measured from inside, once.
-//! docs/programs.md lists these tests in a table; tests/slurm.rs has the same tests under srun.
+//! docs/programs.md lists these tests in a table; tests/slurm_programs.rs has the same tests under srun.
 
 use rig::Mpi;
 use rig::cluster::Job;

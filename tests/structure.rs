@@ -67,7 +67,7 @@ fn dependencies_point_one_way() {
         ("pmmpi-gpus", core.clone()),
         ("pmmpi-analysis", events.clone()),
         // Completions offer the names of kernels.
-        ("pmmpi-manual", named(&["pmmpi-analysis", "pmmpi-events", "pmmpi-kernels"])),
+        ("pmmpi-manual", named(&["pmmpi", "pmmpi-analysis", "pmmpi-events", "pmmpi-kernels"])),
         ("pmmpi-tests", named(&["pmmpi", "pmmpi-events", "pmmpi-kernels"])),
         ("pmmpi-bench", core),
     ]

@@ -13,7 +13,7 @@ mod of_run;
 mod page;
 mod per_core;
 mod raw_code;
-mod read;
+mod read_tables;
 
 pub use catalogue::{
     Catalogue, CpuTable, EventGroup, EventSpec, FormulaSource, Meaning, Metric, Per, Quantity, Rule, Sibling,

@@ -473,7 +473,7 @@ pub struct BoundsArgs {
     #[arg(long, value_enum, default_value = "text", hide_possible_values = true)]
     pub format: BoundsFormat,
     /// Allow clock rate errors of up to N ppm
-    #[arg(long, value_name = "N", default_value_t = 100.0)]
+    #[arg(long, value_name = "N", default_value_t = pmmpi::bounds::MaxDrift::DEFAULT.ppm())]
     pub max_drift_ppm: f64,
     /// Write to FILE, not to stdout
     #[arg(short, long, value_name = "FILE")]

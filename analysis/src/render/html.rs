@@ -5,8 +5,8 @@ mod ecdf_plot;
 mod places_plot;
 mod plot;
 
+use super::md_and_html_tables;
 use super::origin::Origin;
-use super::tables;
 use super::tabular::{Cell, Table};
 use super::{answer, cells, first_warnings, one_line, screen, where_slow};
 use crate::report::Report;
@@ -35,7 +35,7 @@ pub fn report(report: &Report, origin: &Origin, top: usize) -> String {
         text += &format!("<p>Selected: <code>{}</code></p>\n", escaped(&selected.to_string()));
     }
     text += &plots(report);
-    for (number, table) in tables::of(report, top).iter().enumerate() {
+    for (number, table) in md_and_html_tables::of(report, top).iter().enumerate() {
         text += &of_table(table);
         if number == 0 {
             text += &meanings(report);

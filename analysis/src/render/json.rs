@@ -1,4 +1,5 @@
-//! All there is, for programs. The keys are a contract: docs/schema/report.schema.json.
+//! JSON: all there is, for programs. The keys are the fields of [`crate::report::Report`] and of the values in it. They are
+//! a contract: docs/schema/report.schema.json.
 
 use serde::Serialize;
 

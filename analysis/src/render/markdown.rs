@@ -1,7 +1,7 @@
 //! The report for a ticket or a wiki, in GitHub-flavoured Markdown.
 
+use super::md_and_html_tables;
 use super::origin::Origin;
-use super::tables;
 use super::tabular::{Cell, Table};
 use super::{answer, first_warnings, one_line, screen};
 use crate::report::Report;
@@ -17,7 +17,7 @@ pub fn report(report: &Report, origin: &Origin, top: usize) -> String {
     if let Some(selected) = &report.selected {
         text += &format!("Selected: {}\n\n", code(&selected.to_string()));
     }
-    for (number, table) in tables::of(report, top).iter().enumerate() {
+    for (number, table) in md_and_html_tables::of(report, top).iter().enumerate() {
         text += &of_table(table);
         if number == 0 {
             text += &meanings(report);

@@ -12,6 +12,7 @@
 //! of an unknown family: if the other ranks have a known one, they wait for it forever.
 
 mod environment;
+mod intercept_finalize;
 mod intercept_init;
 mod loaded_objects;
 mod loader;
@@ -27,35 +28,8 @@ mod ranks_of_node;
 mod region_functions;
 mod resolve;
 
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 use std::panic::{UnwindSafe, catch_unwind};
-
-pass_through::pass_on! {
-    MPI_Finalize => at_finalize;
-    PMPI_Finalize => at_pmpi_finalize;
-    MPI_Abort => at_abort;
-    PMPI_Abort => at_pmpi_abort;
-}
-
-extern "C" fn at_finalize(_: usize, _: usize, _: *const c_void) -> *const c_void {
-    contained(measurement::end);
-    resolve::function(c"MPI_Finalize")
-}
-
-extern "C" fn at_pmpi_finalize(_: usize, _: usize, _: *const c_void) -> *const c_void {
-    contained(measurement::end); // does nothing if a profiling library's MPI_Finalize calls this
-    resolve::function(c"PMPI_Finalize")
-}
-
-extern "C" fn at_abort(_: usize, code: usize, _: *const c_void) -> *const c_void {
-    contained(|| measurement::note_abort(code as c_int));
-    resolve::function(c"MPI_Abort")
-}
-
-extern "C" fn at_pmpi_abort(_: usize, code: usize, _: *const c_void) -> *const c_void {
-    contained(|| measurement::note_abort(code as c_int));
-    resolve::function(c"PMPI_Abort")
-}
 
 /// Runs pmmpi's own work in a thread of the program. A panic ends here and the program continues. If another thread
 /// cancels this one, it ends only after the work.

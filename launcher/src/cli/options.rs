@@ -293,7 +293,7 @@ pub struct MeasurementArgs {
     #[arg(long, value_name = "WHAT", hide = true)]
     pub expect: Vec<String>,
     /// Allow clock rate errors of up to N ppm
-    #[arg(long, value_name = "N", default_value_t = 100.0, hide = true)]
+    #[arg(long, value_name = "N", default_value_t = pmmpi::bounds::MaxDrift::DEFAULT.ppm(), hide = true)]
     pub max_drift_ppm: f64,
     /// Print only errors
     #[arg(short, long, conflicts_with = "verbose")]

@@ -8,7 +8,7 @@
 //! finds the processes that the program started ([`proc_stat`]). [`health_watch`] reads the node before and after the
 //! program.
 //!
-//! The launcher of rank 0 supervises a screen: [`supervision`] has what it hears from the process of rank 0, and
+//! The launcher of rank 0 supervises a screen: [`screen_messages`] has what it hears from the process of rank 0, and
 //! [`rank_watch`] its connections to all ranks.
 
 #![warn(missing_docs)]
@@ -31,6 +31,7 @@ pub mod rounds;
 pub mod runner_plan;
 pub mod saving;
 mod screen_console;
+pub mod screen_messages;
 pub mod screen_plan;
 pub mod screen_report;
 pub mod screen_rounds;
@@ -38,6 +39,5 @@ pub mod series_summary;
 mod signal_ledger;
 mod signal_witness;
 pub mod signals;
-pub mod supervision;
 
 pub use failure::Failure;

@@ -2,7 +2,7 @@
 
 use crate::plan::RoundsPlan;
 use crate::rank_watch::WatchAddress;
-use crate::supervision::Ending;
+use crate::screen_messages::Ending;
 use fastrand::Rng;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
@@ -31,7 +31,7 @@ pub struct ScreenPlan {
     pub archive: Option<PathBuf>,
     /// `pmmpi screen-act` and its options. Rank 0 starts it after the report.
     pub act: Option<Vec<OsString>>,
-    /// If this process has a launcher that supervises it: the pipe on which that hears [`crate::supervision`].
+    /// If this process has a launcher that supervises it: the pipe on which that hears [`crate::screen_messages`].
     pub told_on: Option<RawFd>,
     /// Where all ranks connect; only rank 0 has it from its launcher.
     pub watch: Option<WatchAddress>,
