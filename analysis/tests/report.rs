@@ -126,7 +126,7 @@ fn siblings_are_shown_each_and_their_bounds_of_all_cores() {
         assert_eq!(metric["quality"], "partial");
         let reason = metric["reason"].as_str().unwrap();
         assert!(
-            reason.starts_with("1 of 3 cores left out; the first is core 2 of a: ref_cycles_b"),
+            reason.starts_with("1 of 3 cores is left out; this is core 2 of a: ref_cycles_b"),
             "{reason}"
         );
     }

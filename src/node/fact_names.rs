@@ -17,7 +17,7 @@ pub const FACTS: [(&str, &str); 26] = [
     ("turbo", "whether processors may run faster than their nominal frequency: on, off"),
     (
         "turbo_steps",
-        "highest frequency of up to so many active cores of a socket, without wide vector instructions (Intel; only root may read it)",
+        "highest frequency of a core for each number of active cores of its socket, without wide vector instructions (Intel; only root may read it)",
     ),
     (
         "other_governors",
@@ -32,7 +32,7 @@ pub const FACTS: [(&str, &str); 26] = [
         "transports",
         "the ways in which the node's first MPI process communicates: devices, shared memory, TCP",
     ),
-    ("mpi_components", "transport components and libraries that the same process has loaded"),
+    ("mpi_components", "transport components and libraries that the node's first MPI process has loaded"),
     ("switch", "network switches above the node, as Slurm names them (topology/tree)"),
     ("clocksource", "the clock from which the Linux kernel takes its time"),
     ("infiniband", "InfiniBand and RoCE ports with their rate; down: a port that is not active"),

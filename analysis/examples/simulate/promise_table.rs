@@ -219,7 +219,9 @@ fn noise() -> Vec<Case> {
         ("false SLOW per fleet", "<= 0.1"),
         ("false drains per fleet", "<= 0.01"),
     ];
-    let order = |limit| [&promised[..], &[("pairs in the wrong order", limit)]].concat();
+    let order = |limit| {
+        [&promised[..], &[("pairs of nodes with SLOW-TAIL or more, in the wrong order", limit)]].concat()
+    };
     let none =
         [("false SLOW per fleet", "<= 0.005"), ("false drains per fleet", "<= 0.005"), ("noise warned", "1")];
     let some = Session { s: 0.015, slow_nodes: 0.01, slow_runs: 0.01, ..HEALTHY };
@@ -357,7 +359,7 @@ fn over_time() -> Vec<Case> {
             ("`ci_coverage`", ""),
             ("warned", warned),
         ];
-        let name = format!("100 x 7 healthy, correlation of runs {correlation}");
+        let name = format!("100 x 7 healthy, successive runs with correlation {correlation}");
         cases.push(case(name, 200, &stated, move |seeds| over_time::dependent(correlation, seeds)));
     }
     cases

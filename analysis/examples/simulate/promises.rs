@@ -192,7 +192,10 @@ pub fn about_nodes(sums: &mut Sums, judged: &Judged, truth: &Truth) {
     for (at, (rank, truth)) in flagged.iter().enumerate() {
         for (other, truth_of_other) in &flagged[..at] {
             if (truth - truth_of_other).abs() > 0.01 {
-                sums.count("pairs in the wrong order", (truth > truth_of_other) != (rank > other));
+                sums.count(
+                    "pairs of nodes with SLOW-TAIL or more, in the wrong order",
+                    (truth > truth_of_other) != (rank > other),
+                );
             }
         }
     }

@@ -54,9 +54,9 @@ fn percent(text: &str) -> Result<f64, String> {
 fn report_help() -> String {
     format!(
         "SLOWER compares a node with its class in the node's latest session. Nodes of
-a class have equal processor, microcode, memory, kernel, command, ranks, labels.
+a class agree in processor, microcode, memory, kernel, command, ranks, labels.
 {EXIT_STATUS}
-3: --fail-on found WHAT (docs/report.md lists all), 4: no node could be judged.
+3: WHAT of --fail-on is true (see docs/report.md), 4: no node could be judged.
 Select: --since T, --until T, --node LIST, --class C, --run ID, --where K=V.
 Also: --by core|rank|..., --correlate, --fdr, --resets, --exit (docs/report.md).
 Example: pmmpi report --format json a.pmr | jq '.nodes[].verdict'"
@@ -81,7 +81,7 @@ fn compare_help() -> String {
 session:NAME, label:KEY=VALUE, time:FROM..TO. SLOWER: how much slower B is.
 VISIBLE: the smallest difference that pmmpi finds with a probability of 95 %.
 {EXIT_STATUS}
-3: --fail-on found WHAT; 4: these runs cannot show WHAT (docs/compare.md).
+3: WHAT of --fail-on is true; 4: the runs cannot show it (docs/compare.md).
 Select: --since T, --until T, --node LIST, --class C, --run ID, --where K=V.
 Example: pmmpi compare label:blas=mkl label:blas=openblas --fail-on slower:2%"
     )
@@ -190,7 +190,7 @@ pub struct ScreenReportArgs {
     /// Only check these options
     #[arg(long)]
     pub check: bool,
-    /// Write what `pmmpi screen-act` needs to FILE
+    /// Write to FILE what `pmmpi screen-act` needs
     #[arg(long, value_name = "FILE")]
     pub findings: Option<PathBuf>,
 }
@@ -239,7 +239,7 @@ pub struct OfOthers {
     /// Name of the node, for other tools' results that do not name it
     #[arg(long, value_name = "NODE", hide = true)]
     pub default_node: Option<String>,
-    /// Name of the metric that is the elapsed time in other tools' results
+    /// In results of other tools, use the metric NAME as elapsed time
     #[arg(long, value_name = "NAME", hide = true)]
     pub metric: Option<String>,
     /// Pattern of the paths of other tools' results, such as {session}/{node}/hpl-{run}.out

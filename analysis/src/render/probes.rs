@@ -57,7 +57,10 @@ fn of_probe(probe: &ProbeReport) -> Vec<String> {
     let of = probe.discarded;
     let reasons = [
         (of.moved, "on another hardware thread at the end"),
-        (of.rate, "with unusual cycles per time (the frequency changed, or the kernel took time)"),
+        (
+            of.rate,
+            "with an unusual number of cycles per second (the frequency changed, or the kernel took time)",
+        ),
         (of.negative, "with a clock that went backwards"),
     ];
     let reasons = reasons.iter().filter(|(entries, _)| *entries > 0);

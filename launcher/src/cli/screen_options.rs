@@ -8,7 +8,7 @@ use std::path::PathBuf;
 /// The options of `pmmpi screen`.
 #[derive(Args)]
 pub struct ScreenArgs {
-    /// triad,dgemm,latency,spin (default), also fma, net, disk
+    /// Default: triad,dgemm,latency,spin. Others: fma,net,disk
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub kernels: Vec<String>,
     /// K rounds of all nodes, M more of suspects (default 3+4)
@@ -33,7 +33,7 @@ pub struct ScreenArgs {
         hide = true
     )]
     pub stores: StoresArg,
-    /// Run the kernel disk, too, with its file in DIR
+    /// Add `disk` to the default kernels; its file is in DIR
     #[arg(long, value_name = "DIR", hide = true)]
     pub disk: Option<PathBuf>,
     /// Use the function cblas_dgemm of the library FILE
@@ -105,7 +105,7 @@ pub struct ScreenArgs {
     /// Mark slow nodes in Slurm: drain, comment or feature
     #[arg(long, value_name = "HOW", value_enum, hide_possible_values = true)]
     pub apply: Option<ApplyArg>,
-    /// Mark at most N nodes (default: 5 %, from 1 to 10)
+    /// Mark at most N nodes (default: 5 %, at least 1, at most 10)
     #[arg(long, value_name = "N", requires = "apply", hide = true)]
     pub max_nodes: Option<u32>,
     /// Log all changes in FILE; use one FILE per cluster
@@ -160,7 +160,7 @@ pub struct KernelArgs {
     /// Size of the arrays of the kernel
     #[arg(long)]
     pub memory: Option<String>,
-    /// Ranks of the node, which share a percentage of its memory
+    /// Number of ranks on the node: they share a --memory percentage
     #[arg(long, default_value_t = 1)]
     pub ranks_of_node: u32,
     /// Stores of triad

@@ -52,7 +52,7 @@ pub fn paranoid(machine: &dyn Machine) -> Check {
     }
     let found = match level {
         ..=-1 => "every user may count everything",
-        0 => "the scopes task, core and socket, with the kernel's part",
+        0 => "the scopes task, core and socket, in user mode and in the kernel",
         1 => "own tasks, in user mode and in the kernel; not the scopes core and socket",
         2 => "own tasks in user mode only",
         3.. if is_denied_all(machine) => "no counter at all",

@@ -238,7 +238,8 @@ impl Mean {
         }
         let Some((name, lack)) = self.without else { return Some(Ok(Value { value, ..worth })) };
         let out = self.cores - self.held;
-        let left_out = format!("{out} of {} cores left out; the first is {name}: {lack}", self.cores);
+        let (are, which) = if out == 1 { ("is", "this is") } else { ("are", "the first of these is") };
+        let left_out = format!("{out} of {} cores {are} left out; {which} {name}: {lack}", self.cores);
         let remarks: Vec<String> = [Some(left_out), worth.remark].into_iter().flatten().collect();
         Some(Ok(Value {
             value,

@@ -141,7 +141,7 @@ fn a_core_that_contradicts_itself_is_left_out_and_counted() {
     counted(row_of(&mut run, NodeId(1), 2, 0)).counts[1] = 2 * both + a + b + WORKED / 100;
     assert_split(&run, &busy, Quality::Partial);
     let reason = metric(&run, "smt_neither").reason().unwrap();
-    let expected = "1 of 12 cores left out; the first is core 2 of node1: the counts contradict one \
+    let expected = "1 of 12 cores is left out; this is core 2 of node1: the counts contradict one \
                     another: ref_cycles_core <= ref_cycles_a + ref_cycles_b";
     assert!(reason.starts_with(expected), "{reason}");
     // The bounds need no union.
@@ -152,7 +152,7 @@ fn a_core_that_contradicts_itself_is_left_out_and_counted() {
     assert_split(&run, &busy, Quality::Partial);
     let reason = metric(&run, "smt_both").reason().unwrap();
     assert!(
-        reason.starts_with("2 of 12 cores left out; the first is core 4 of node0: the counts"),
+        reason.starts_with("2 of 12 cores are left out; the first of these is core 4 of node0: the counts"),
         "{reason}"
     );
     // The same on all cores.
@@ -186,7 +186,7 @@ fn a_core_without_a_count_is_left_out_and_says_why() {
     row_of(&mut run, NodeId(0), 1, 1).groups = vec![None];
     assert_split(&run, &busy, Quality::Partial);
     let reason = metric(&run, "smt_both").reason().unwrap();
-    let expected = "1 of 12 cores left out; the first is core 1 of node0: ref_cycles_b: no counter is open";
+    let expected = "1 of 12 cores is left out; this is core 1 of node0: ref_cycles_b: no counter is open";
     assert!(reason.starts_with(expected), "{reason}");
     // A hardware thread that went offline before pmmpi opened counters there.
     busy[0].remove(2);
@@ -252,7 +252,8 @@ fn cores_of_one_hardware_thread_are_left_out_of_the_others() {
     run.counts.rows.retain(|row| row.rank != RankId(2) || row.set == 0);
     assert_split(&run, &busy, Quality::Partial);
     let reason = metric(&run, "smt_both").reason().unwrap();
-    let expected = "6 of 12 cores left out; the first is core 0 of node1: ref_cycles_b: only one";
+    let expected =
+        "6 of 12 cores are left out; the first of these is core 0 of node1: ref_cycles_b: only one";
     assert!(reason.starts_with(expected), "{reason}");
 }
 
@@ -265,8 +266,8 @@ fn what_is_not_known_of_a_node_leaves_it_out() {
     unplaced.nodes[1].topology = None;
     assert_split(&unplaced, &busy, Quality::Partial);
     let reason = metric(&unplaced, "smt_both").reason().unwrap();
-    let expected = "6 of 12 cores left out; the first is hardware thread 0 of node1: ref_cycles_b: pmmpi \
-                    does not know which";
+    let expected = "6 of 12 cores are left out; the first of these is hardware thread 0 of node1: \
+                    ref_cycles_b: pmmpi does not know which";
     assert!(reason.starts_with(expected), "{reason}");
     // The counting rank was killed, so the times of its counts are unknown.
     let mut killed = known.clone();
