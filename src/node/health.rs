@@ -22,7 +22,7 @@ pub const HEALTH_COUNTS: [(&str, &str); 13] = [
     ("link_errors", "errors on network links: symbol, CRC and receive errors, recoveries of the link"),
     (
         "network_waits",
-        "time in which ports had data to send but the network did not accept them (ticks of the port; InfiniBand)",
+        "time in which ports had data to send but the network did not accept it (ticks of the port; InfiniBand)",
     ),
     ("network_drops", "packets that were dropped because the port or the node had no room for them"),
     ("pcie_errors_corrected", "corrected PCIe errors of network adapters and GPUs"),

@@ -70,7 +70,7 @@ pub fn print() {
     );
     println!("in comparison with the class. The last three columns count healthy nodes.\n");
     println!(
-        "| fleets | precision | recall | of 2-3 % | of 3-5 % | of > 5 % | by class | since right | at least true | SLOWED \
+        "| fleets | precision | recall | recall, 2-3 % slower | recall, 3-5 % slower | recall, > 5 % slower | by class | since right | at least true | SLOWED \
          per fleet | FASTER | SUSPECT |"
     );
     println!("|---|---|---|---|---|---|---|---|---|---|---|---|");

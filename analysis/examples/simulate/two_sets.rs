@@ -83,7 +83,7 @@ pub fn print() {
     );
     println!(
         "| measured | nodes | runs of A and of B | equal sets: the class differs | equal sets: a node differs | equal sets: the class or a node differs | \
-         intervals with the truth | 2 % found | smallest visible difference | found if as large as that |"
+         intervals with the truth | a difference of 2 % is found | smallest visible difference | a difference of this size is found |"
     );
     println!("|---|---|---|---|---|---|---|---|---|---|");
     for (name, how) in [

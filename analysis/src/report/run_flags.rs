@@ -88,7 +88,7 @@ impl RunFlag {
                  groups at once, or use `pmmpi repeat --groups`"
             }
             Self::BelowTurboStep => {
-                "cores ran more than 5 % below the frequency of the turbo step for so many active cores: look at power and \
+                "cores ran more than 5 % below the highest frequency for this number of active cores (turbo step): look at power and \
                  temperature, at wide vector instructions, which have lower steps, and at other programs on the sockets. pmmpi \
                  judges this only if all nodes have the fact `turbo_steps`, which only root can read"
             }

@@ -26,8 +26,8 @@ reason gives the number of these cores.
 The scope of a count shows what the count includes:
 
 - task: only the program's own threads, on all hardware threads on which they run;
-- core: everything that runs on the hardware threads that the ranks of a node may use, also other programs;
-- socket: everything that runs on the sockets of the run's nodes, also other programs.
+- core: everything that runs on the hardware threads that the ranks of a node may use, including other programs;
+- socket: everything that runs on the sockets of the run's nodes, including other programs.
 
 pmmpi does not divide a count of scope socket by a count of the program. If the L3 cache counts its own misses, these
 counts have the scope socket. Then `l3_miss_rate` has no value, but `l3_miss_ratio` has a value.
@@ -109,7 +109,7 @@ fn quantities(page: &mut String, catalogue: &Catalogue) {
     line(
         page,
         format_args!(
-            "## Quantities\n\n| quantity | unit | what | default | its source |\n|---|---|---|---|---|"
+            "## Quantities\n\n| quantity | unit | what | default | source of the default |\n|---|---|---|---|---|"
         ),
     );
     for quantity in &catalogue.quantities {
