@@ -252,7 +252,7 @@ fn shortened(class: &str) -> String {
 
 /// Why a slow run has no places.
 const NO_PLACES: &str = "no core, socket or rank is known to differ: the run was not counted by place, or its cause has no place, \
-     or the places do not differ enough; of a kernel of pmmpi screen, slow_threads has the hardware threads";
+     or the places do not differ enough; for a kernel of pmmpi screen, slow_threads has the slow hardware threads";
 
 struct Judge<'a> {
     table: &'a RunTable,

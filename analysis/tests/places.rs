@@ -245,7 +245,7 @@ fn slow_runs_name_their_cores() {
         line.starts_with("cpi/snoop-filter: at 3 to 5 of 48 cores, bytes into the L2 cache are 1"),
         "{line}"
     );
-    assert!(line.contains(" times the usual (31 runs; most often core "), "{line}");
+    assert!(line.contains(" times the usual value (31 runs; most often core "), "{line}");
 }
 
 fn node_and_run(run: &Value) -> (usize, usize) {

@@ -84,7 +84,7 @@ fn about_nodes(text: &mut String, report: &Report) {
     gauge(
         text,
         "pmmpi_node_slower_by_at_least_ratio",
-        "Lower limit of a node's slowdown: the node is slower by more with a probability of 99 %.",
+        "Lower limit of a node's slowdown: with a probability of 99 %, the node is slower by more than this.",
         least,
     );
     let drain = of_each(&|node| Some(f64::from(u8::from(node.should_be_drained()))));

@@ -30,7 +30,7 @@ pub fn table(runs: &[RunReport], top: usize) -> Option<Table> {
     let mut notes: Vec<String> = probes[..shown].iter().flat_map(|probe| of_probe(probe)).collect();
     notes.extend(of_run.uncounted.as_ref().map(|why| format!("no cycles and instructions: {why}")));
     notes.push(format!(
-        "times in ns, counts in user mode, each of one entry, without pmmpi's own part; an entry costs the program about {} ns",
+        "times are in ns; counts are from user mode; each value is of one entry, without pmmpi's own part; an entry costs the program about {} ns",
         number(of_run.cost_ns)
     ));
     Some(Table {

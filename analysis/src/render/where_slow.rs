@@ -14,7 +14,7 @@ const NAMED: usize = 8;
 type SlowOne<'a> = (String, &'a SlowPlaces);
 
 /// One sentence for each cause whose places are known, the cause of most runs first: "cpi/snoop-filter: at 4 to 12 of 48
-/// cores, bytes into the L2 cache are 1.5 to 2.2 times the usual (74 runs; most often socket 1 core 3: 12 runs)".
+/// cores, bytes into the L2 cache are 1.5 to 2.2 times the usual value (74 runs; most often socket 1 core 3: 12 runs)".
 pub fn of_runs(runs: &[SlowRunReport]) -> Vec<String> {
     let slow = runs
         .iter()
@@ -63,7 +63,7 @@ fn sentence(cause: &str, by: &str, measure: &str, runs: &[SlowOne], of: &str) ->
         [(which, _)] => which.clone(),
         _ => format!("{}{}", count(runs.len(), of), most_often(by, runs, of)),
     };
-    format!("{cause}: at {at}, {what} {are} {usual} the usual ({which})")
+    format!("{cause}: at {at}, {what} {are} {usual} the usual value ({which})")
 }
 
 /// "cores 3, 7-9 of socket 0", "all 48 cores", "socket 1".

@@ -75,7 +75,7 @@ fn of(node: &ScreenedNode) -> (Fitness, String) {
                 ),
                 Some((kernel, of)) => (
                     Fitness::Undecided,
-                    format!("{kernel} has only {} runs, but needs {FEWEST_RUNS}", of.runs),
+                    format!("{kernel} has only {} runs, but --gate needs {FEWEST_RUNS}", of.runs),
                 ),
             }
         }

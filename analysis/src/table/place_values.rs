@@ -210,7 +210,7 @@ impl Sums {
         for value in evaluate(&self.cpu, &inputs) {
             let name = value.metric.name.as_str();
             if value.metric.per == Per::Core && level != Level::Core {
-                lacks.push((name, "the metric is of a core: see --by core".to_owned()));
+                lacks.push((name, "the metric exists only for cores: use --by core".to_owned()));
                 continue;
             }
             match value.value() {

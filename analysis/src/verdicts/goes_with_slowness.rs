@@ -77,7 +77,7 @@ pub struct SlownessReport {
 }
 
 const NO_TIMES: &str = "no run has a time of its own";
-const NO_SESSION: &str = "no session judges the nodes of the class";
+const NO_SESSION: &str = "there is no session by which the report judges the nodes of the class";
 
 /// Correlates all columns of a class with the time. `runs` has the runs of all sessions, `session` is the one whose nodes
 /// are compared. `None` if there is no column.

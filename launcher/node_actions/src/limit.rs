@@ -49,9 +49,10 @@ pub(crate) fn check(
 impl fmt::Display for OverLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let OverLimit { found, marked_before, limit, by_default } = self;
-        write!(f, "{} found slow", pmmpi::text::count(*found, "node"))?;
+        write!(f, "the screen found {}", pmmpi::text::count(*found, "slow node"))?;
         if *marked_before > 0 {
-            write!(f, ", and {marked_before} more still marked by pmmpi")?;
+            let has = if *marked_before == 1 { "has" } else { "have" };
+            write!(f, ", and {} still {has} pmmpi's mark", pmmpi::text::count(*marked_before, "more node"))?;
         }
         let origin = if *by_default { ": 5 % of the fleet, at least 1 and at most 10" } else { "" };
         write!(
@@ -93,9 +94,9 @@ mod tests {
     fn the_numbers_are_named() {
         let over = OverLimit { found: 12, marked_before: 3, limit: 10, by_default: true };
         let text = over.to_string();
-        assert!(
-            text.starts_with("12 nodes found slow, and 3 more still marked by pmmpi; pmmpi may mark 10 ")
-        );
+        assert!(text.starts_with(
+            "the screen found 12 slow nodes, and 3 more nodes still have pmmpi's mark; pmmpi may mark 10 "
+        ));
         assert!(text.ends_with("set --max-nodes to at least 15"), "{text}");
     }
 }

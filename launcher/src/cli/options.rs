@@ -440,9 +440,9 @@ pub enum CountersArg {
 pub enum ScopeArg {
     /// Each rank's own threads and descendants
     Task,
-    /// Also everything that runs on each hardware thread of the node
+    /// The scope task, and everything that runs on each hardware thread of the node
     Core,
-    /// Also PMUs outside the cores: memory controllers, caches, power
+    /// The scope task, and PMUs outside the cores: memory controllers, caches, power
     Socket,
 }
 
@@ -450,7 +450,7 @@ pub enum ScopeArg {
 pub enum RegionsArg {
     /// pmmpi_begin and pmmpi_end
     Marks,
-    /// Also MPI_Pcontrol(n)
+    /// pmmpi_begin, pmmpi_end and MPI_Pcontrol(n)
     Pcontrol,
     /// No regions
     Off,

@@ -28,8 +28,8 @@ fn is_denied_all(machine: &dyn Machine) -> bool {
 
 /// What each level allows without CAP_PERFMON.
 const LEVELS: &str = "what users may count: level 3 and above (kernels of Debian and Ubuntu): nothing; \
-                      level 2: their own tasks in user mode; level 1: also the kernel's part of these tasks, \
-                      context switches and migrations; level 0: also the scopes core and socket; level -1: \
+                      level 2: their own tasks in user mode; level 1: the same tasks in the kernel, too, \
+                      context switches and migrations; level 0: the scopes core and socket, too; level -1: \
                       everything";
 
 /// What the kernel lets ordinary users count.
@@ -52,11 +52,15 @@ pub fn paranoid(machine: &dyn Machine) -> Check {
     }
     let found = match level {
         ..=-1 => "every user may count everything",
-        0 => "the scopes task, core and socket, in user mode and in the kernel",
-        1 => "own tasks, in user mode and in the kernel; not the scopes core and socket",
-        2 => "own tasks in user mode only",
-        3.. if is_denied_all(machine) => "no counter at all",
-        3.. => "own tasks in user mode only, as at level 2: this kernel knows no level above 2",
+        0 => "users may count the scopes task, core and socket, in user mode and in the kernel",
+        1 => {
+            "users may count their own tasks, in user mode and in the kernel, but not the scopes core and socket"
+        }
+        2 => "users may count their own tasks, in user mode only",
+        3.. if is_denied_all(machine) => "users may count nothing",
+        3.. => {
+            "users may count their own tasks, in user mode only, as at level 2: this kernel knows no level above 2"
+        }
     };
     let found = format!("{level}: {found}");
     match level {
@@ -255,7 +259,9 @@ mod tests {
         // Linux itself has no level 3, so the check also tries to open counters.
         assert!(at("3").found.contains("knows no level above"));
         let denied = |_: &str| Some(Gap::Denied(libc::EACCES));
-        assert!(paranoid(&Fake::new().file(LEVEL, "3").gaps(denied)).found.contains("no counter at all"));
+        assert!(
+            paranoid(&Fake::new().file(LEVEL, "3").gaps(denied)).found.contains("users may count nothing")
+        );
         for (file, status) in [(ROOT, Status::Ok), (PERFMON, Status::Ok), (NOBODY, Status::Limits)] {
             assert_eq!(paranoid(&Fake::new().file(LEVEL, "4").file(STATUS, file)).status, status);
         }

@@ -49,7 +49,7 @@ fn of_one(name: &str, places: &SlowPlaces, top: f64) -> String {
     let least = places.places.iter().map(|place| place.ratio).fold(f64::INFINITY, f64::min);
     let far = if least < 1.0 { format!("down to {least:.2}") } else { format!("up to {most:.2}") };
     let mut text = format!(
-        "<text x=\"{MARGIN}\" y=\"{:.1}\">{}: {what}, {far} times the usual</text>\n",
+        "<text x=\"{MARGIN}\" y=\"{:.1}\">{}: {what}, {far} times the usual value</text>\n",
         top + LINE * 0.8,
         escaped(name)
     );

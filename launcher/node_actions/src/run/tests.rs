@@ -136,7 +136,9 @@ fn too_many_findings_mark_no_node_but_passed_nodes_resume() {
     assert!(report.needs_attention());
     let text = report.to_string();
     assert!(
-        text.contains("3 nodes found slow, and 1 more still marked by pmmpi; pmmpi may mark 2 "),
+        text.contains(
+            "the screen found 3 slow nodes, and 1 more node still has pmmpi's mark; pmmpi may mark 2 "
+        ),
         "{text}"
     );
     assert_eq!(slurm.updates(), ["update NodeName=d State=UNDRAIN"]);
