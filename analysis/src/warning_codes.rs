@@ -191,10 +191,10 @@ codes! {
         "Read the file with `pmmpi report` of the version that wrote the file, or of a later version."
         "run.pmr: has schema 9, but this pmmpi reads only schemas up to 5: use a newer pmmpi"
     NoPlaces "no-places"
-        "Some runs have no rows by place, because another tool measured the runs, or because the archive has no \
+        "Some runs have no counts by place, because another tool measured the runs, or because the archive has no \
          places. The report cannot show what was counted at each core or rank of these runs."
         "If the runs are in an archive, export their run files again with `pmmpi export --places`."
-        "3 runs of an archive have no rows by place, for example 20261101T120000Z-n1-7-1c"
+        "3 runs of an archive have no counts by place, for example 20261101T120000Z-n1-7-1c"
     NoRunFiles "no-run-files"
         "A folder contains no run file."
         "Measure a program with `pmmpi PROGRAM`, or name the folder of --out, not its parent folder."
@@ -254,11 +254,11 @@ codes! {
     RejectedRows "rejected-rows"
         "Rows or values of another tool's results are not valid, so the report leaves them out."
         "docs/import.md lists what pmmpi reads from each tool's files."
-        "1 row left out: times.csv:12: elapsed_s: -3 is not a time above zero"
+        "pmmpi left out 1 row: times.csv:12: elapsed_s: -3 is not a time above zero"
     RepeatedRows "repeated-rows"
         "Some rows occur more than once with the same content: each run counts once."
         "Read either an archive or the run files from which the archive was made, not both."
-        "7 rows with the same content as earlier rows: pmmpi counts each run once"
+        "pmmpi found 7 rows with the same content as earlier rows, and counts each run once"
     RepeatedSession "repeated-session"
         "Several screens of the same nodes have the same label `session`. The report takes each screen as a separate \
          session. Otherwise an earlier screen could hide the present state of a node."
@@ -291,7 +291,7 @@ codes! {
     SharedRuns "shared-runs"
         "Some runs are in both A and B. The comparison leaves them out."
         "Choose sets without runs in common."
-        "7 runs in both A and B: the comparison leaves them out"
+        "A and B have 7 runs in common: the comparison leaves them out"
     SlewedClock "slewed-clock"
         "During the run, a node's clock was faster or slower than --max-drift-ppm allows. The bounds are \
          still valid, because pmmpi widened them by this rate error."

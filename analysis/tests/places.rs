@@ -443,7 +443,7 @@ fn an_archive_keeps_places() {
     let without = all(archive, &by);
     assert_eq!(without["by_place"]["places"].as_array().map(Vec::len), Some(0));
     assert!(
-        without["warnings"].to_string().contains("60 runs of an archive have no rows by place"),
+        without["warnings"].to_string().contains("60 runs of an archive have no counts by place"),
         "{without}"
     );
     let text = export(&["--places"]);
@@ -533,6 +533,6 @@ fn rows_of_other_programs_are_read_once_or_refused() {
         assert_valid("report", &all);
         assert_eq!(all["by_place"], expected, "{reason}");
         assert!(all["warnings"].to_string().contains(reason), "{}", all["warnings"]);
-        assert!(!all["warnings"].to_string().contains("no rows by place"), "{}", all["warnings"]);
+        assert!(!all["warnings"].to_string().contains("no counts by place"), "{}", all["warnings"]);
     }
 }

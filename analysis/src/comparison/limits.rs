@@ -36,7 +36,8 @@ fn some(units: &BTreeMap<&str, usize>) -> String {
 
 /// Warns of runs that are in A and in B.
 pub(super) fn about_shared(shared: usize) -> Option<Warning> {
-    let message = || format!("{} in both A and B: the comparison leaves them out", count(shared, "run"));
+    let message =
+        || format!("A and B have {} in common: the comparison leaves them out", count(shared, "run"));
     (shared > 0).then(|| Warning::new(WarningCode::SharedRuns, message()))
 }
 

@@ -159,7 +159,7 @@ impl PlaceSource {
         if let Some(first) = left.first().filter(|_| is_whole) {
             let have = if left.len() == 1 { "has" } else { "have" };
             let message = format!(
-                "{} of an archive {have} no rows by place, for example {first}",
+                "{} of an archive {have} no counts by place, for example {first}",
                 count(left.len(), "run")
             );
             warnings.push(Warning::new(WarningCode::NoPlaces, message));

@@ -268,7 +268,7 @@ pub fn of_results(results: &Results) -> Vec<Warning> {
         let all = [(results.rejected_rows, "row"), (results.rejected_values, "value")];
         let some = all.into_iter().filter(|(number, _)| *number > 0);
         let counted: Vec<String> = some.map(|(number, noun)| count(number as usize, noun)).collect();
-        let message = format!("{} left out: {}{more}", counted.join(" and "), named.join("; "));
+        let message = format!("pmmpi left out {}: {}{more}", counted.join(" and "), named.join("; "));
         warnings.push(Warning::new(WarningCode::RejectedRows, message));
     }
     let some = |names: &mut dyn Iterator<Item = String>, all: usize| {
@@ -279,7 +279,7 @@ pub fn of_results(results: &Results) -> Vec<Warning> {
         let rows = count(results.repeated_rows as usize, "row");
         warnings.push(Warning::new(
             WarningCode::RepeatedRows,
-            format!("{rows} with the same content as earlier rows: pmmpi counts each run once"),
+            format!("pmmpi found {rows} with the same content as earlier rows, and counts each run once"),
         ));
     }
     if !results.foreign.is_empty() {

@@ -22,7 +22,7 @@ pub fn bounds(stamped: &Stamped, name: &str) -> String {
         line(
             &mut text,
             &format!(
-                "warning: {} of {name} left out [rejected-rows]",
+                "warning: pmmpi left out {} of {name} [rejected-rows]",
                 count(stamped.rejected_rows as usize, "row")
             ),
         );
