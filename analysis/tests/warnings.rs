@@ -9,9 +9,9 @@ use std::path::Path;
 const HEAD: &str = "\
 # Warnings
 
-`pmmpi report` shows warnings at the end. Each warning names something that limits the result, and has a code (in brackets)
-and advice. In JSON each warning has the keys `code`, `message` and `advice`; a script should test the code. For the
-checks of `pmmpi doctor` see [doctor.md](doctor.md), for the verdicts of `pmmpi validate` see
+`pmmpi report` shows warnings at the end. Each warning names something that limits the result, and has a code (in
+brackets) and advice. In JSON each warning has the keys `code`, `message` and `advice`; a script should test the code.
+For the checks of `pmmpi doctor` see [doctor.md](doctor.md), for the verdicts of `pmmpi validate` see
 [validate.md](validate.md).
 
 This page is generated from analysis/src/warning_codes.rs, from analysis/src/report/run_flags.rs and from the rules in
