@@ -57,18 +57,21 @@ pub fn print() {
         "of the nodes 1 to 12 % slower from a random session on. Each row names its differences from these"
     );
     println!(
-        "values. Precision and recall refer to the verdict SLOWED (in the row \"nodes become faster\": to FASTER)."
+        "values; in the row with 1 node, sessions do not differ for all nodes together. Precision and recall"
     );
     println!(
-        "\"Since right\" counts found changes above 3 %: it is the share for which the report gives the right first"
+        "refer to the verdict SLOWED (in the row \"nodes become faster\": to FASTER). \"Since right\" counts found"
     );
     println!(
-        "session. \"At least true\" is the share of the found changes that are really as large as `at_least`. \"By"
+        "changes above 3 %: it is the share for which the report gives the right first session. \"At least true\""
     );
     println!(
-        "class\" counts the changed nodes: it is the share that is also SLOW or SLOW-TAIL in the latest session,"
+        "is the share of the found changes that are really as large as `at_least`. \"By class\" counts the changed"
     );
-    println!("in comparison with the class. The last three columns count healthy nodes.\n");
+    println!(
+        "nodes: it is the share that is also SLOW or SLOW-TAIL in the latest session, in comparison with the"
+    );
+    println!("class. The last three columns count healthy nodes.\n");
     println!(
         "| fleets | precision | recall | recall, 2-3 % slower | recall, 3-5 % slower | recall, > 5 % slower | by class | since right | at least true | SLOWED \
          per fleet | FASTER | SUSPECT |"
@@ -103,9 +106,9 @@ pub fn print() {
         "\nThe next table shows the courses of the changes. STEP or LATEST, UNSTEADY and CREEP are shares of the"
     );
     println!(
-        "found nodes. \"The bad session is named\" is a share of the changed nodes, and the last column is a share"
+        "found nodes. \"The bad session is named\" is a share of the changed nodes that are not SLOWED, and the"
     );
-    println!("of the healthy nodes.\n");
+    println!("last column is a share of the healthy nodes.\n");
     println!(
         "| fleets | STEP or LATEST | UNSTEADY | CREEP | the bad session is named | healthy nodes with a bad session |"
     );

@@ -55,7 +55,7 @@ pub fn suspects_again(of: Again, seeds: Range<u64>) -> Vec<Rate> {
     })
 }
 
-/// 100 nodes, 5 % of them slow, in 12 sessions: one of all nodes, then of 30 random ones each. The sessions have
+/// 100 nodes, 5 % of them slow, in 12 sessions: one of all nodes, then of about 30 random ones each. The sessions have
 /// different levels.
 pub fn rotating(seeds: Range<u64>) -> Vec<Rate> {
     const NODES: usize = 100;
