@@ -138,12 +138,12 @@ codes! {
         "See the program's own messages."
         "rank 3 on n0222: signal 11"
     FewAnchors "few-anchors"
-        "A session measured suspects of earlier sessions again, together with too few nodes that were OK \
-         before. So the report cannot compare the suspects with the class: they keep their earlier verdicts."
+        "A session measured suspects of earlier sessions again, together with too few nodes that were OK or \
+         FAST before. So the report cannot compare the suspects with the class: they keep their earlier verdicts."
         "Measure the suspects again, together with at least 3 nodes of the class that were OK in an earlier session. \
          Give times with enough digits: the rounding unit must be less than 0.5 % of the time."
-        "session s2 has 20 suspects, and 0 nodes that were OK before; a comparison needs 3 such nodes; suspects keep \
-         their earlier verdicts (./hpl)"
+        "session s2 has 20 suspects, and 0 nodes that were OK or FAST before; a comparison needs 3 such nodes; suspects \
+         keep their earlier verdicts (./hpl)"
     FewRounds "few-rounds"
         "A node has fewer than 3 runs of a kernel in a screen: differences may be noise. With so few runs, the node can only be \
          OK or SUSPECT."

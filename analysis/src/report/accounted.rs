@@ -12,9 +12,9 @@ pub struct Accounted {
     pub judged: usize,
     /// Facts differ from those of a large class.
     pub odd: usize,
-    /// No other node of the class was measured, so the node is not judged.
+    /// No other node of the class was measured in its session, so the node is not judged.
     pub alone: usize,
-    /// Compared only with its own earlier sessions, because no other node of the class was measured.
+    /// Compared only with its own earlier sessions, because no other node of the class was measured in its session.
     pub own_history: usize,
     /// Compared with too few runs: at most SUSPECT.
     pub few_runs: usize,

@@ -166,9 +166,9 @@ pub struct Unusual {
 /// Why no cause is known.
 #[derive(Clone, Debug, PartialEq)]
 pub enum NoCause {
-    /// No other node of its class was measured.
+    /// No other node of its class was measured in its session.
     Alone,
-    /// Most nodes of its session are suspects of earlier sessions, so their counts are no reference.
+    /// Half or more of the nodes of its session are suspects of earlier sessions or new, so their counts are no reference.
     OnlySuspects,
     /// The verdict is OK.
     NotSlow,

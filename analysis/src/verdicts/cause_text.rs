@@ -195,9 +195,9 @@ fn of_cause(cause: &Cause) -> String {
 pub(super) fn of_no_cause(none: &NoCause, among: Among) -> Cow<'static, str> {
     let is_of_runs = among == Among::RunsOfNode;
     let text = match none {
-        NoCause::Alone => "no other node of the class was measured",
+        NoCause::Alone => "no other node of the class was measured in the node's session",
         NoCause::OnlySuspects => {
-            "most nodes of the session are suspects of earlier sessions, so their counts are not a valid reference"
+            "half or more of the session's nodes are suspects of earlier sessions or new, so the counts are not a valid reference"
         }
         NoCause::NotSlow => "the verdict is OK",
         NoCause::NothingCounted => "the run has no counts",

@@ -126,8 +126,10 @@ fn report(
     let session_name = names.session(table, row);
     explain("session", session_name.is_none(), NO_SESSION.into());
     let alone = match session.nodes.len() {
-        1 => "no other node of the class was measured",
-        _ => "most nodes of the session are suspects of earlier sessions: see the warning few-anchors",
+        1 => "no other node of the class was measured in the node's session",
+        _ => {
+            "half or more of the session's nodes are suspects of earlier sessions: see the warning few-anchors"
+        }
     };
     for (key, is_null) in
         [("slowdown", judgement.slowdown.is_none()), ("verdict", judgement.verdict.is_none())]

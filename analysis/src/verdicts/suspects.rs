@@ -15,14 +15,14 @@ pub(super) const MIN_ANCHORS: usize = 3;
 /// At most this many nodes of the rest of the class are in a comparison: an archive may have thousands of small sessions.
 const MOST_OTHERS: usize = 1000;
 
-/// In a class of so few nodes, only a session with all of them is a session of the class.
+/// In a class of so few nodes, only a session with as many nodes is a session of the class.
 const SMALL_CLASS: usize = 40;
-/// In a larger class, a session with this share of the nodes is.
+/// In a larger class, a session with this share of the number of nodes is.
 const MOST: f64 = 0.8;
 
 /// How a session with a small part of the class judges its nodes.
 enum Reference {
-    /// By anchors: nodes that were OK in an earlier session.
+    /// By anchors: nodes that were OK or FAST in an earlier session.
     Anchors {
         /// In the order of the session's nodes.
         judged: Vec<NodeJudgement>,
@@ -56,7 +56,7 @@ pub(super) struct SuspectSessions {
 /// A node in the session that judges it.
 #[derive(Clone, Copy)]
 struct Earlier {
-    /// Its verdict is not OK.
+    /// Its verdict is neither OK nor FAST.
     is_suspect: bool,
     /// The variance of its median, with what successive runs have in common. `None` if the standing has it.
     variance: Option<f64>,
@@ -181,8 +181,7 @@ impl SuspectSessions {
         nodes.into_iter().map(Some).collect()
     }
 
-    /// The standing of each node of a session, and whether its verdict was not OK; `None` for a node that was not judged
-    /// before.
+    /// The standing of each node of a session, and whether it is a suspect; `None` for a node that was not judged before.
     fn earlier(&mut self, known: &[Option<usize>], before: &Before) -> Vec<Option<(MeasuredNode, bool)>> {
         let mut earlier = Vec::with_capacity(known.len());
         for at in known {

@@ -41,7 +41,7 @@ pub(super) fn few_anchors(
     let why = match is_coarse {
         true => "but its times are too coarse for a comparison with earlier sessions".to_owned(),
         false => format!(
-            "and {} that {} OK before; a comparison needs {MIN_ANCHORS} such nodes",
+            "and {} that {} OK or FAST before; a comparison needs {MIN_ANCHORS} such nodes",
             count(*anchors, "node"),
             if *anchors == 1 { "was" } else { "were" },
         ),
