@@ -60,10 +60,10 @@ const SHRINK: f64 = 20.0;
 /// The flaky nodes of a class, by node. `nodes` has the sessions of each node.
 ///
 /// The hypothesis: a run in session t is slow with the probability r_t. r_t is the share of slow runs of the *other*
-/// nodes in this session, so nodes are not flaky only because a session was bad. A session has few runs; therefore r_t is
-/// a mean of this share and of the share in all sessions, which counts as 20 runs. r_t is never below the share in all
-/// sessions. The test takes the number of slow runs as a Poisson number with the mean of the hypothesis. If slow runs come
-/// in series, each series counts as one, because a single disturbance may last for several runs.
+/// nodes in this session, so nodes are not flaky only because a session was bad. A session has few runs; therefore r_t
+/// is a mean of this share and of the share of the other nodes in all sessions, which counts as 20 runs. r_t is never
+/// below this second share. The test takes the number of slow runs as a Poisson number with the mean of the hypothesis.
+/// If slow runs come in series, each series counts as one, because a single disturbance may last for several runs.
 pub fn flaky(nodes: &[&[NodeSession]], q: f64) -> Vec<Flaky> {
     let in_series = come_in_series(nodes);
     let of = |counts: &RunCounts| f64::from(if in_series { counts.series } else { counts.slow });

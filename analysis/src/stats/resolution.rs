@@ -154,8 +154,9 @@ fn divisor<'a>(nodes: impl Iterator<Item = &'a [f64]>, digits: i32) -> f64 {
     (if seen.len() < MANY && is_chance { 1.0 } else { divisor as f64 }) / scale
 }
 
-/// The unit of some nodes' times; a half or five of the last digit needs no evidence, because these nodes have few times.
-/// If all times are equal, the unit is so large that rounding explains it; `range` is the range in which times usually vary.
+/// The unit of some nodes' times; a half or five of the last digit needs no evidence, because these nodes have few
+/// times. If all times are equal, the unit is so large that rounding explains it, but at most the last digit; `range`
+/// is the range in which times usually vary.
 fn unit_of_some<'a>(
     nodes: impl Iterator<Item = &'a [f64]> + Clone,
     digits: i32,

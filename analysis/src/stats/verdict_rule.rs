@@ -20,7 +20,7 @@ pub struct VerdictSettings {
     pub q: f64,
     /// A node with fewer runs is at most SUSPECT.
     pub min_runs: usize,
-    /// In a smaller class no node can stand out: only B applies, and no node is SLOW.
+    /// In a smaller class no node can stand out: only B and C apply, and no node is SLOW.
     pub min_nodes: usize,
     /// SLOW promises, with this probability, that the node is slower by `delta`.
     pub certainty: f64,
@@ -57,7 +57,8 @@ pub enum Verdict {
     Unusual,
     /// It seems to stand out or to be slower by delta, but it has too few runs, or its median is too uncertain.
     Suspect,
-    /// It is slower by at least delta, but does not stand out: its class varies that much, or is too small to tell.
+    /// It is slower by at least delta, but does not stand out (its class varies that much, or is too small to tell), or this
+    /// is not certain enough for SLOW.
     SlowTail,
     /// It is slower by at least delta, and stands out.
     Slow,

@@ -420,7 +420,7 @@ pub struct ClassMoved {
     pub since_date: Option<String>,
 }
 
-/// Nodes whose facts changed with a session: they are in another class since then.
+/// Nodes whose facts changed with a session. If the facts make up classes, the nodes are in another class since then.
 #[derive(Debug, Serialize)]
 pub struct Reconfigured {
     /// The facts.

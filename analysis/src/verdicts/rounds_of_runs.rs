@@ -157,7 +157,7 @@ pub(super) fn has_jobs(table: &RunTable, nodes: &[&[u32]]) -> bool {
     are_jobs(table, &rows, &of_run, count)
 }
 
-/// True if a run of pmmpi was on several nodes, or if most runs of another tool have one time for all nodes.
+/// True if a run of pmmpi was on several nodes, or if most runs on several nodes have one time for all of them.
 fn are_jobs(table: &RunTable, rows: &[u32], of_run: &[u32], count: usize) -> bool {
     // Nodes, and the range of times.
     let mut rounds = vec![(0u32, f64::INFINITY, f64::NEG_INFINITY); count];
