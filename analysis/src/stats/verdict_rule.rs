@@ -57,8 +57,8 @@ pub enum Verdict {
     Unusual,
     /// It seems to stand out or to be slower by delta, but it has too few runs, or its median is too uncertain.
     Suspect,
-    /// It is slower by at least delta, but does not stand out (its class varies that much, or is too small to tell), or this
-    /// is not certain enough for SLOW.
+    /// It is slower by at least delta, but does not stand out (its class varies that much, or is too small to tell), or
+    /// this is not certain enough for SLOW.
     SlowTail,
     /// It is slower by at least delta, and stands out.
     Slow,
