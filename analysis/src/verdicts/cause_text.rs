@@ -197,7 +197,8 @@ pub(super) fn of_no_cause(none: &NoCause, among: Among) -> Cow<'static, str> {
     let text = match none {
         NoCause::Alone => "no other node of the class was measured in the node's session",
         NoCause::OnlySuspects => {
-            "half or more of the session's nodes are suspects of earlier sessions or new, so the counts are not a valid reference"
+            "half or more of the session's nodes are suspects of earlier sessions or new, so the counts are not a \
+             valid reference"
         }
         NoCause::NotSlow => "the verdict is OK",
         NoCause::NothingCounted => "the run has no counts",
