@@ -3,11 +3,13 @@
 use crate::core_kinds::CoreKinds;
 use crate::names::family;
 use crate::readings::{core_kinds, readings_on};
+use pmmpi::RankId;
 use pmmpi::counters::counts::{CountRow, Counts};
 use pmmpi::counters::event::Event;
 use pmmpi::counters::probe::Scope;
 use pmmpi::counters::reading::{Gap, Quality, Reading};
 use std::collections::{BTreeMap, HashMap};
+use std::fmt;
 
 /// One event, summed.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,8 +22,8 @@ pub struct Total<'a> {
     pub count: Option<u64>,
     /// The worst quality of all places.
     pub quality: Quality,
-    /// Why the quality is not better: the rank and its reason, from the first place with that quality.
-    pub reason: Option<String>,
+    /// Why the quality is not better: of the first place with that quality.
+    pub reason: Option<Why>,
     /// The smallest running share of a place.
     pub running_share: Option<f64>,
     /// Number of places in the sum.
@@ -31,6 +33,56 @@ pub struct Total<'a> {
     /// True if every place counted user mode only, although the event includes the kernel, and nothing else is
     /// missing.
     pub user_mode_only: bool,
+}
+
+/// Why a total is not exact.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Why {
+    /// What a place read. The text is made only when it is needed, because a large run has many totals.
+    Place {
+        /// The rank that read it; `None` if there is only one rank.
+        rank: Option<RankId>,
+        /// The hardware thread, if it was one.
+        cpu: Option<u32>,
+        /// Not exact.
+        reading: Reading,
+    },
+    /// Only some of a node's ranks counted the event.
+    FewRanks {
+        /// How many counted it.
+        counted: usize,
+        /// Of how many.
+        of: usize,
+    },
+}
+
+impl Why {
+    /// `None` for an exact reading.
+    fn of(row: &CountRow, reading: &Reading) -> Option<Self> {
+        let (rank, cpu, reading) = (Some(row.rank), row.cpu, *reading);
+        (reading.quality() != Quality::Exact).then_some(Self::Place { rank, cpu, reading })
+    }
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Place { rank, cpu, reading } => {
+                let reason = reading.reason().unwrap_or_default();
+                match (cpu, rank) {
+                    (Some(cpu), Some(rank)) => {
+                        write!(f, "hardware thread {cpu} of rank {rank}'s node: {reason}")
+                    }
+                    (Some(cpu), None) => write!(f, "hardware thread {cpu}: {reason}"),
+                    (None, Some(rank)) => write!(f, "rank {rank}: {reason}"),
+                    (None, None) => f.write_str(&reason),
+                }
+            }
+            Self::FewRanks { counted, of } => {
+                write!(f, "only {counted} of the node's {of} ranks counted this event")
+            }
+        }
+    }
 }
 
 impl Total<'_> {
@@ -191,7 +243,7 @@ impl<'a> Total<'a> {
             event,
             count: reading.value(),
             quality: reading.quality(),
-            reason: reason(row, reading),
+            reason: Why::of(row, reading),
             running_share: reading.running_share(),
             places: 1,
             most: reading.value(),
@@ -204,7 +256,7 @@ impl<'a> Total<'a> {
         let ran_over = self.count.is_some() && reading.value().is_some() && sum.is_none();
         let quality = if ran_over { Quality::Overflowed } else { reading.quality() };
         if quality > self.quality {
-            (self.quality, self.reason) = (quality, reason(row, reading));
+            (self.quality, self.reason) = (quality, Why::of(row, reading));
         }
         self.count = sum;
         self.places += 1;
@@ -219,18 +271,9 @@ fn is_of_user_mode(reading: &Reading) -> bool {
     reading.gap == Some(Gap::UserModeOnly) && reading.quality() == Quality::Partial
 }
 
-fn reason(row: &CountRow, reading: &Reading) -> Option<String> {
-    let reason = reading.reason()?;
-    Some(match row.cpu {
-        Some(cpu) => format!("hardware thread {cpu} of rank {}'s node: {reason}", row.rank),
-        None => format!("rank {}: {reason}", row.rank),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pmmpi::RankId;
     use pmmpi::counters::counts::GroupCounts;
     use pmmpi::counters::event::Encoding;
     use pmmpi::counters::probe::Set;
@@ -259,14 +302,14 @@ mod tests {
         assert_eq!((all[0].count, all[0].quality), (Some(200), Quality::Scaled));
         assert_eq!((all[0].places, all[0].most, all[0].user_mode_only), (2, Some(100), false));
         assert_eq!(all[0].running_share, Some(0.5));
-        assert!(all[0].reason.as_deref().unwrap().starts_with("rank 1: counted 50.0 %"));
+        assert!(all[0].reason.as_ref().unwrap().to_string().starts_with("rank 1: counted 50.0 %"));
         assert_eq!(all[1].count, Some(9));
         // With a rank on another kind of node.
         let all = totals(&counts, |_| true);
         assert_eq!(all.len(), 2);
         assert_eq!((all[0].count, all[0].quality), (Some(201), Quality::Scaled));
         assert_eq!((all[1].count, all[1].quality), (None, Quality::Denied));
-        assert!(all[1].reason.as_deref().unwrap().starts_with("rank 2: not allowed"));
+        assert!(all[1].reason.as_ref().unwrap().to_string().starts_with("rank 2: not allowed"));
     }
 
     #[test]

@@ -13,20 +13,21 @@
 //! - `tsc`: the time T in ticks, at the mean rate at which the ranks' time stamp counters ran between t1 and t2. It
 //!   counts once per node, not once per rank.
 
-use crate::stats::node_counts::Counted;
+use crate::stats::node_counts::{Counted, MISSED, NAMES};
 use pmmpi::NodeId;
 use pmmpi::counters::counts::CountRow;
 use pmmpi::counters::probe::Scope;
 use pmmpi::counters::reading::Quality;
 use pmmpi::node::CpuSet;
 use pmmpi::record::{NodeRecord, RankRecord, Run};
-use pmmpi_events::metrics::{CpuKind, MetricInput, MetricInputs, amount, of_totals};
-use pmmpi_events::totals::{Total, totals_by};
+use pmmpi_events::metrics::{CpuKind, MetricInput, MetricInputs, Value, amount, catalogue, of_totals};
+use pmmpi_events::totals::{Total, Why, totals_by};
 use pmmpi_events::validation::RunTrust;
+use std::borrow::Cow;
 
 /// The sums over the ranks of each node record of a run. A value exists if all ranks of the node record counted it,
 /// exactly or for a sufficient part of the time, and `trust` does not call the event unusable. Otherwise the reason
-/// is given. Counts of user mode only have names of their own with the suffix `_user`.
+/// is given for [`MISSED`]. Counts of user mode only have names of their own with the suffix `_user`.
 pub fn of_nodes(run: &Run, trust: &RunTrust) -> Vec<Counted> {
     let mut ranks: Vec<Vec<&RankRecord>> = vec![Vec::new(); run.nodes.len()];
     run.ranks.iter().for_each(|rank| ranks[rank.node.index()].push(rank));
@@ -64,7 +65,13 @@ fn counts(record: &NodeRecord, mut totals: Vec<Total>, ranks: usize, trust: &Run
     }
     for total in totals.iter_mut().filter(|total| total.scope == Scope::Task && total.places != ranks) {
         (total.count, total.quality) = (None, Quality::Unavailable);
-        total.reason = Some(format!("only {} of the node's {ranks} ranks counted this event", total.places));
+        total.reason = Some(Why::FewRanks { counted: total.places, of: ranks });
+    }
+    // If each node has one rank, all nodes have the same text.
+    for total in totals.iter_mut().filter(|_| ranks == 1) {
+        if let Some(Why::Place { rank, .. }) = &mut total.reason {
+            *rank = None;
+        }
     }
     let (user, all): (Vec<Total>, Vec<Total>) = totals.into_iter().partition(|total| total.user_mode_only);
     let (all_inputs, user_inputs) = (of_totals(&all, trust), of_totals(&user, trust));
@@ -73,20 +80,19 @@ fn counts(record: &NodeRecord, mut totals: Vec<Total>, ranks: usize, trust: &Run
     for (total, suffix) in
         all.iter().map(|total| (total, "")).chain(user.iter().map(|total| (total, "_user")))
     {
-        let name = format!("{}{suffix}", total.event.name);
-        let is_given = BUSY.contains(&total.event.name.as_str()) && counted.get(&name).is_some();
-        if let Some(most) = total.most.filter(|_| is_given) {
-            counted.set(format!("{name}_most"), most as f64 * total.event.scale);
+        let name = total.event.name.as_str();
+        let Some(most) = total.most.filter(|_| BUSY.contains(&name)) else { continue };
+        if counted.get(&format!("{name}{suffix}")).is_some() {
+            counted.set(known(&format!("{name}{suffix}_most")), most as f64 * total.event.scale);
         }
     }
     let cpu = record.facts.as_ref().map(|facts| CpuKind::of_node(&facts.hardware)).unwrap_or_default();
+    let table = catalogue().table(&cpu);
     for name in AMOUNTS {
-        match amount(&cpu, &all_inputs, name) {
-            Ok(value) if value.supports_verdict() && value.quality != Quality::Partial => {
-                counted.set(name, value.value)
-            }
-            Ok(value) => counted.lack(name, value.remark.unwrap_or_else(|| NOT_ENOUGH.to_owned())),
-            Err(lack) => counted.lack(name, lack.to_string()),
+        let value = table.and_then(|table| amount(table, &all_inputs, name).ok());
+        let is_good = |value: &Value| value.supports_verdict() && value.quality != Quality::Partial;
+        if let Some(value) = value.filter(is_good) {
+            counted.set(name, value.value);
         }
     }
     counted
@@ -99,14 +105,28 @@ fn put(counted: &mut Counted, inputs: &MetricInputs, suffix: &str, is_good: impl
         let MetricInput { value, quality, reason, .. } = input;
         match value {
             Some(value) if is_good(*quality) && input.supports_verdict() => {
-                counted.set(format!("{name}{suffix}"), *value);
+                match suffix {
+                    "" => counted.set(known(name), *value),
+                    _ => counted.set(known(&format!("{name}{suffix}")), *value),
+                }
                 if !suffix.is_empty() && counted.get(name).is_none() {
-                    counted.lack(name, reason.as_deref().unwrap_or(NOT_ENOUGH));
+                    lack(counted, name, reason.as_deref());
                 }
             }
-            _ => counted.lack(name, reason.as_deref().unwrap_or(NOT_ENOUGH)),
+            _ => lack(counted, name, reason.as_deref()),
         }
     }
+}
+
+/// Nothing else uses a reason.
+fn lack(counted: &mut Counted, name: &str, reason: Option<&str>) {
+    if let Some(name) = MISSED.into_iter().find(|missed| *missed == name) {
+        counted.lack(name, reason.unwrap_or(NOT_ENOUGH));
+    }
+}
+
+fn known(name: &str) -> Cow<'static, str> {
+    NAMES.into_iter().find(|known| *known == name).map_or_else(|| name.to_owned().into(), Cow::from)
 }
 
 /// Values that do not come from counters.

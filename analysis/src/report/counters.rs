@@ -115,7 +115,7 @@ impl CounterReport {
             unit: total.event.unit.clone(),
             value: CounterValue::of(total.count, total.event.scale),
             quality: total.quality.name(),
-            reason: total.reason,
+            reason: total.reason.map(|why| why.to_string()),
             running_share: total.running_share,
             trust: word(trust.of(total.event)),
             errata: known_errata(processors, &[total.event]),

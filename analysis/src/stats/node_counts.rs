@@ -1,6 +1,6 @@
 //! The counts of a node.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
 
 /// The names that a decomposition or a cause needs: see [`Counted`].
 pub const NAMES: [&str; 22] = [
@@ -29,7 +29,7 @@ pub const NAMES: [&str; 22] = [
 ];
 
 /// Without these there is no explanation. The first one with a reason is reported.
-const MISSED: [&str; 3] = ["task_clock_ns", "instructions", "cycles"];
+pub const MISSED: [&str; 3] = ["task_clock_ns", "instructions", "cycles"];
 
 /// Values of one node in one run, by name: sums over its ranks. [`super::terms`], [`super::term_parts`] and
 /// [`super::cause`] know these names:
@@ -53,13 +53,35 @@ const MISSED: [&str; 3] = ["task_clock_ns", "instructions", "cycles"];
 /// A factor that is the same for all nodes of a class changes nothing.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Counted {
-    values: BTreeMap<String, f64>,
-    absent: BTreeMap<String, String>,
+    /// In the order of the names.
+    values: Vec<(Name, f64)>,
+    /// Reasons, in the order of the names.
+    absent: Vec<(Name, String)>,
+}
+
+/// A name; one of [`NAMES`] takes no memory of its own, because there may be millions of [`Counted`].
+type Name = Cow<'static, str>;
+
+fn at<T>(list: &[(Name, T)], name: &str) -> Result<usize, usize> {
+    list.binary_search_by(|(known, _)| (**known).cmp(name))
+}
+
+fn put<T>(list: &mut Vec<(Name, T)>, name: Name, value: T) {
+    match at(list, &name) {
+        Ok(known) => list[known].1 = value,
+        Err(place) => list.insert(place, (name, value)),
+    }
+}
+
+fn remove<T>(list: &mut Vec<(Name, T)>, name: &str) {
+    if let Ok(known) = at(list, name) {
+        list.remove(known);
+    }
 }
 
 impl Counted {
     /// From names and values. Values that are NaN, infinite or negative are absent.
-    pub fn new<N: Into<String>>(values: impl IntoIterator<Item = (N, f64)>) -> Self {
+    pub fn new<N: Into<Name>>(values: impl IntoIterator<Item = (N, f64)>) -> Self {
         let mut counted = Self::default();
         values.into_iter().for_each(|(name, value)| counted.set(name, value));
         counted
@@ -69,37 +91,37 @@ impl Counted {
     pub fn middle(one: &Self, other: &Self) -> Self {
         let mut both = Self::default();
         for (name, value) in &one.values {
-            if let Some(other) = other.values.get(name) {
-                both.set(name, (value * other).sqrt());
+            if let Some(other) = other.get(name) {
+                both.set(name.clone(), (value * other).sqrt());
             }
         }
         let absent = one.absent.iter().chain(&other.absent);
-        absent.for_each(|(name, reason)| both.lack(name, reason));
+        absent.for_each(|(name, reason)| both.lack(name.clone(), reason));
         both
     }
 
     /// Sets a value and replaces an earlier one.
-    pub fn set(&mut self, name: impl Into<String>, value: f64) {
+    pub fn set(&mut self, name: impl Into<Name>, value: f64) {
         let name = name.into();
         match value.is_finite() && value >= 0.0 {
             true => {
-                self.absent.remove(&name);
-                self.values.insert(name, value);
+                remove(&mut self.absent, &name);
+                put(&mut self.values, name, value);
             }
             false => self.lack(name, format!("{value} is not a count")),
         }
     }
 
     /// Gives the reason for a missing value.
-    pub fn lack(&mut self, name: impl Into<String>, reason: impl Into<String>) {
+    pub fn lack(&mut self, name: impl Into<Name>, reason: impl Into<String>) {
         let name = name.into();
-        self.values.remove(&name);
-        self.absent.insert(name, reason.into());
+        remove(&mut self.values, &name);
+        put(&mut self.absent, name, reason.into());
     }
 
     /// Finite and not below zero.
     pub fn get(&self, name: &str) -> Option<f64> {
-        self.values.get(name).copied()
+        at(&self.values, name).ok().map(|known| self.values[known].1)
     }
 
     /// A value above 0, by which a caller may divide.
@@ -109,17 +131,17 @@ impl Counted {
 
     /// Why there is no value, if a reason is known.
     pub fn why_not(&self, name: &str) -> Option<&str> {
-        self.absent.get(name).map(String::as_str)
+        at(&self.absent, name).ok().map(|known| self.absent[known].1.as_str())
     }
 
-    /// The first missing value that an explanation needs, and why it is missing.
+    /// The first of [`MISSED`] that is missing, and why it is missing.
     pub fn most_missed(&self) -> Option<(&'static str, &str)> {
         MISSED.iter().find_map(|name| Some((*name, self.why_not(name)?)))
     }
 
     /// All values, by name.
     pub fn values(&self) -> impl Iterator<Item = (&str, f64)> {
-        self.values.iter().map(|(name, value)| (name.as_str(), *value))
+        self.values.iter().map(|(name, value)| (&**name, *value))
     }
 }
 

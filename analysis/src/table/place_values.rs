@@ -195,8 +195,9 @@ impl Sums {
         if sockets > 0 {
             inputs.set("sockets", f64::from(sockets));
         }
+        let table = catalogue().table(&self.cpu);
         for name in AMOUNTS {
-            if let Ok(value) = amount(&self.cpu, &inputs, name) {
+            if let Some(value) = table.and_then(|table| amount(table, &inputs, name).ok()) {
                 let unit = if name.ends_with("_bytes") { "bytes" } else { "" };
                 let sum = EventSum { name: name.to_owned(), unit: unit.to_owned(), value: value.value };
                 events.entry(name.to_owned()).or_insert(sum);

@@ -3,7 +3,7 @@
 use super::judged_session::JudgedSession;
 use crate::stats::cause::{self, Explanation};
 use crate::stats::median::NodeMedian;
-use crate::stats::node_counts::{Counted, NAMES};
+use crate::stats::node_counts::{Counted, MISSED, NAMES};
 use crate::stats::within_nodes;
 use crate::table::RunTable;
 use crate::table::node_class::Key;
@@ -88,13 +88,15 @@ fn without_rounds(
 
 fn counted(table: &RunTable, row: usize) -> Option<Counted> {
     let values = NAMES.iter().map(|name| (*name, table.counter(name, row)));
-    let known: Vec<(&str, f64)> = values.filter(|(_, value)| !value.is_nan()).collect();
+    let known: Vec<(&'static str, f64)> = values.filter(|(_, value)| !value.is_nan()).collect();
     let lack = table.lack_of(row);
     if known.is_empty() && lack.is_none() {
         return None;
     }
     let mut counted = Counted::new(known);
-    if let Some((name, reason)) = lack {
+    let missed =
+        lack.and_then(|(name, reason)| Some((MISSED.into_iter().find(|missed| *missed == name)?, reason)));
+    if let Some((name, reason)) = missed {
         counted.lack(name, reason);
     }
     Some(counted)

@@ -150,11 +150,9 @@ pub fn evaluate(cpu: &CpuKind, inputs: &MetricInputs) -> Vec<MetricValue> {
     catalogue.metrics.iter().map(of).collect()
 }
 
-/// The value of a name in formulas on this processor: a count, or what its table computes from counts.
-pub fn amount(cpu: &CpuKind, inputs: &MetricInputs, name: &str) -> Result<Value, Lack> {
-    let catalogue = catalogue();
-    let table = catalogue.table(cpu).ok_or_else(|| Lack::Unknown(name.to_owned()))?;
-    Engine { catalogue, table, inputs }.name(name, DEEPEST)
+/// The value of a name in formulas, on the processor of this table: a count, or what the table computes from counts.
+pub fn amount(table: &CpuTable, inputs: &MetricInputs, name: &str) -> Result<Value, Lack> {
+    Engine { catalogue: catalogue(), table, inputs }.name(name, DEEPEST)
 }
 
 pub(super) fn evaluate_one(table: &CpuTable, inputs: &MetricInputs, metric: &Metric) -> Result<Value, Lack> {
