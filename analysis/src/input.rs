@@ -106,7 +106,7 @@ pub fn read<T: Send>(
     trust: &Trust,
     keep: impl Fn(&Run) -> T + Sync,
 ) -> Input<T> {
-    let mut reading = Reader::new(options, trust, keep);
+    let mut reading = Reader::new(options, trust, &keep);
     reading.all(paths);
     reading.finish()
 }
@@ -126,7 +126,7 @@ pub fn read_after(
     trust: &Trust,
 ) -> Result<(Input<()>, usize), String> {
     let options = &importers::ImportOptions { keep_parts: true, for_archive: true, ..options.clone() };
-    let mut reading = Reader::new(options, trust, |_: &Run| ());
+    let mut reading = Reader::new(options, trust, &|_: &Run| ());
     if archive.exists() {
         // The options path, node and metric apply only to results of other tools.
         let plain = importers::ImportOptions {
@@ -161,10 +161,10 @@ pub fn of_runs<T: Send>(
     trust: &Trust,
     keep: impl Fn(&Run) -> T + Sync,
 ) -> Input<T> {
-    let mut reading = Reader::new(options, trust, keep);
+    let mut reading = Reader::new(options, trust, &keep);
     for run in runs {
         let file = PathBuf::from(&run.header.run_id);
-        let read = ReadRun::of(run, trust, &options.class_by, &options.selection, &reading.keep);
+        let read = ReadRun::of(run, trust, &options.class_by, &options.selection, &keep);
         reading.keep(&file, read);
     }
     reading.finish()
@@ -193,11 +193,12 @@ struct Reader<'a, T, K> {
     /// The selected nodes of each run, with their classes.
     nodes: HashMap<String, Vec<(String, Arc<Class>)>>,
     trust: &'a Trust,
-    keep: K,
+    /// What the caller keeps of a run.
+    kept_of: &'a K,
 }
 
 impl<'a, T: Send, K: Fn(&Run) -> T + Sync> Reader<'a, T, K> {
-    fn new(options: &'a importers::ImportOptions, trust: &'a Trust, keep: K) -> Self {
+    fn new(options: &'a importers::ImportOptions, trust: &'a Trust, kept_of: &'a K) -> Self {
         let building = Building::new(options);
         Self {
             input: Input::default(),
@@ -208,7 +209,7 @@ impl<'a, T: Send, K: Fn(&Run) -> T + Sync> Reader<'a, T, K> {
             screens: hashbrown::HashMap::new(),
             nodes: HashMap::new(),
             trust,
-            keep,
+            kept_of,
         }
     }
 
@@ -303,26 +304,29 @@ impl<'a, T: Send, K: Fn(&Run) -> T + Sync> Reader<'a, T, K> {
         files.iter().for_each(|file| self.building.progress().expect(file));
         let size = |file: &PathBuf| std::fs::metadata(file).map_or(0, |metadata| metadata.len());
         let sizes: Vec<u64> = files.iter().map(size).collect();
-        let mut begin = 0;
-        while begin < files.len() {
-            let end = begin + at_a_time(&sizes[begin..]);
-            let sizes = &sizes[begin..end];
-            let files = &files[begin..end];
-            begin = end;
-            let (trust, keep) = (self.trust, &self.keep);
-            let (by, selection) = (&self.options.class_by, &self.options.selection);
-            let read =
-                |file: &PathBuf| read_one(file).map(|run| ReadRun::of(&run, trust, by, selection, keep));
-            let runs: Vec<Result<ReadRun<T>, RunFileError>> = files.par_iter().map(read).collect();
-            for ((file, bytes), run) in files.iter().zip(sizes).zip(runs) {
-                match run {
-                    Ok(run) => self.keep(file, run),
-                    Err(e) => {
-                        self.input.reject(code_of(&e), format!("{}: {e}", file.display()));
+        let (trust, kept_of) = (self.trust, self.kept_of);
+        let (by, selection) = (&self.options.class_by, &self.options.selection);
+        let decode =
+            |file: &PathBuf| read_one(file).map(|run| ReadRun::of(&run, trust, by, selection, kept_of));
+        // This thread adds runs to the table while other threads decode the next ones.
+        let mut decoded: Vec<Result<ReadRun<T>, RunFileError>> = Vec::new();
+        let (mut begin, mut known) = (0, 0);
+        while known < files.len() {
+            let end = begin + at_a_time(&sizes[begin..]).min(files.len() - begin);
+            let next = &files[begin..end];
+            let known_files = files[known..begin].iter().zip(&sizes[known..begin]);
+            let before = std::mem::take(&mut decoded);
+            rayon::in_place_scope(|scope| {
+                scope.spawn(|_| next.par_iter().map(decode).collect_into_vec(&mut decoded));
+                for ((file, bytes), run) in known_files.zip(before) {
+                    match run {
+                        Ok(run) => self.keep(file, run),
+                        Err(e) => self.input.reject(code_of(&e), format!("{}: {e}", file.display())),
                     }
+                    self.building.progress().add(*bytes);
                 }
-                self.building.progress().add(*bytes);
-            }
+            });
+            (known, begin) = (begin, end);
         }
     }
 

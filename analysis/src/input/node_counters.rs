@@ -16,14 +16,18 @@
 use crate::stats::node_counts::{Counted, MISSED, NAMES};
 use pmmpi::NodeId;
 use pmmpi::counters::counts::CountRow;
+use pmmpi::counters::event::Event;
 use pmmpi::counters::probe::Scope;
 use pmmpi::counters::reading::Quality;
 use pmmpi::node::CpuSet;
 use pmmpi::record::{NodeRecord, RankRecord, Run};
-use pmmpi_events::metrics::{CpuKind, MetricInput, MetricInputs, Value, amount, catalogue, of_totals};
+use pmmpi_events::metrics::{
+    CpuKind, CpuTable, Lack, MetricInput, MetricInputs, amount, catalogue, of_totals,
+};
 use pmmpi_events::totals::{Total, Why, totals_by};
 use pmmpi_events::validation::RunTrust;
 use std::borrow::Cow;
+use std::ptr;
 
 /// The sums over the ranks of each node record of a run. A value exists if all ranks of the node record counted it,
 /// exactly or for a sufficient part of the time, and `trust` does not call the event unusable. Otherwise the reason
@@ -41,9 +45,10 @@ pub fn of_nodes(run: &Run, trust: &RunTrust) -> Vec<Counted> {
     };
     let mut totals = totals_by(&run.counts, node);
     let nodes = (0..).map(NodeId).zip(&run.nodes).zip(ranks.iter().zip(lost));
+    let mut known = KnownLacks::default();
     let of = |((at, record), (ranks, lost)): ((NodeId, &NodeRecord), (&Vec<&RankRecord>, usize))| {
         let totals = totals.remove(&at).unwrap_or_default();
-        let mut counted = counts(record, totals, ranks.len() + lost, trust);
+        let mut counted = counts(record, totals, ranks.len() + lost, trust, &mut known);
         times(&mut counted, ranks);
         counted
     };
@@ -56,7 +61,55 @@ const AMOUNTS: [&str; 5] =
 /// Events for which the largest value of a rank is also given.
 const BUSY: [&str; 2] = ["ref_cycles", "task_clock_ns"];
 
-fn counts(record: &NodeRecord, mut totals: Vec<Total>, ranks: usize, trust: &RunTrust) -> Counted {
+/// Amounts that a node lacks because of the events that it counted, or because of its processor. Nodes of a run are
+/// often alike, so the next node probably lacks the same.
+#[derive(Default)]
+struct KnownLacks<'a> {
+    table: Option<&'a CpuTable>,
+    /// The events, and whether each has a value.
+    events: Vec<(&'a Event, bool)>,
+    is_lacking: [bool; AMOUNTS.len()],
+}
+
+impl<'a> KnownLacks<'a> {
+    /// Sets the amounts that `inputs` have.
+    fn set_amounts(
+        &mut self,
+        counted: &mut Counted,
+        cpu: &CpuKind,
+        all: &[Total<'a>],
+        inputs: &MetricInputs,
+    ) {
+        let Some(table) = catalogue().table(cpu) else { return };
+        let events = || all.iter().map(|total| (total.event, total.count.is_some()));
+        let is_same =
+            |((a, has_a), (b, has_b)): ((&Event, bool), &(&Event, bool))| ptr::eq(a, *b) && has_a == *has_b;
+        let is_known = self.table.is_some_and(|known| ptr::eq(known, table))
+            && self.events.len() == all.len()
+            && events().zip(&self.events).all(is_same);
+        if !is_known {
+            *self = Self { table: Some(table), events: events().collect(), is_lacking: Default::default() };
+        }
+        let lacking = self.is_lacking.iter_mut().zip(AMOUNTS).filter(|(is_lacking, _)| !**is_lacking);
+        for (is_lacking, name) in lacking {
+            match amount(table, inputs, name) {
+                Ok(value) if value.supports_verdict() && value.quality != Quality::Partial => {
+                    counted.set(name, value.value);
+                }
+                Ok(_) | Err(Lack::Nothing(_) | Lack::Contradiction(_) | Lack::NotFinite) => {}
+                Err(Lack::NotHere(_) | Lack::Unmeasured { .. } | Lack::Unknown(_)) => *is_lacking = true,
+            }
+        }
+    }
+}
+
+fn counts<'a>(
+    record: &NodeRecord,
+    mut totals: Vec<Total<'a>>,
+    ranks: usize,
+    trust: &RunTrust,
+    known_lacks: &mut KnownLacks<'a>,
+) -> Counted {
     let mut counted = Counted::default();
     if totals.is_empty() {
         counted
@@ -73,7 +126,13 @@ fn counts(record: &NodeRecord, mut totals: Vec<Total>, ranks: usize, trust: &Run
             *rank = None;
         }
     }
-    let (user, all): (Vec<Total>, Vec<Total>) = totals.into_iter().partition(|total| total.user_mode_only);
+    // The values of a PMU's own events may add up: then a missing one matters.
+    let matters = |total: &Total| {
+        let name = &total.event.name;
+        total.count.is_some() || name.contains('/') || MISSED.contains(&name.as_str())
+    };
+    let (user, all): (Vec<Total>, Vec<Total>) =
+        totals.into_iter().filter(matters).partition(|total| total.user_mode_only);
     let (all_inputs, user_inputs) = (of_totals(&all, trust), of_totals(&user, trust));
     put(&mut counted, &user_inputs, "_user", |_| true);
     put(&mut counted, &all_inputs, "", |quality| matches!(quality, Quality::Exact | Quality::Scaled));
@@ -87,14 +146,7 @@ fn counts(record: &NodeRecord, mut totals: Vec<Total>, ranks: usize, trust: &Run
         }
     }
     let cpu = record.facts.as_ref().map(|facts| CpuKind::of_node(&facts.hardware)).unwrap_or_default();
-    let table = catalogue().table(&cpu);
-    for name in AMOUNTS {
-        let value = table.and_then(|table| amount(table, &all_inputs, name).ok());
-        let is_good = |value: &Value| value.supports_verdict() && value.quality != Quality::Partial;
-        if let Some(value) = value.filter(is_good) {
-            counted.set(name, value.value);
-        }
-    }
+    known_lacks.set_amounts(&mut counted, &cpu, &all, &all_inputs);
     counted
 }
 
@@ -173,7 +225,7 @@ mod tests {
     use pmmpi::RankId;
     use pmmpi::bounds::Stamps;
     use pmmpi::counters::counts::GroupCounts;
-    use pmmpi::counters::event::{Encoding, Event, kind};
+    use pmmpi::counters::event::{Encoding, kind};
     use pmmpi::counters::probe::Set;
     use pmmpi::counters::reading::Gap;
     use pmmpi::node::{CpuSet, Hardware, NodeFacts, NodeKey};
