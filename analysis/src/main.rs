@@ -61,6 +61,7 @@ const FOUND: u8 = 3;
 const USAGE: u8 = 2;
 
 fn main() -> ExitCode {
+    allocator::prepare();
     let options = Options::try_parse().unwrap_or_else(|e| usage(&e));
     ExitCode::from(match options.command {
         Command::Report(options) => {
