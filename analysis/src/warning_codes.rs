@@ -185,7 +185,7 @@ codes! {
         "With `--since`, the report takes the history of nodes from the medians of the archive. These medians \
          lack some of the archive's runs."
         "Repeat the last `pmmpi export`: this export updates the medians."
-        "the medians of archive lack the runs of 1 file: archive/month=2026-11/pmmpi-1.parquet"
+        "the medians of the archive dgemm lack the runs of 1 file: dgemm/month=2026-11/pmmpi-1.parquet"
     NewerFile "newer-file"
         "A run file was written by a newer pmmpi."
         "Read the file with `pmmpi report` of the version that wrote the file, or of a later version."

@@ -370,7 +370,7 @@ impl Pairwise for Threads {
         deadline: Instant,
     ) -> Result<bool, FabricError> {
         const OTHER_LENGTH: FabricError =
-            FabricError { call: "an exchange with a partner of other lengths", code: -1 };
+            FabricError { call: "an exchange with a partner whose message has another length", code: -1 };
         let number = Some(with.number % Channel::NUMBERS);
         let length = with.message_bytes.max(1);
         let mut meeting = self.meeting();

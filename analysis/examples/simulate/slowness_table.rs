@@ -22,12 +22,15 @@ pub fn print() {
         "is false if the counter has nothing to do with the time. \"Mean rho\" is the mean correlation (rho) of the"
     );
     println!(
-        "two counters with the time. An interval has the truth if it contains this mean. \"Only counts longer\" is"
+        "two counters with the time. \"Intervals with the truth\" is the share of the intervals of rho that contain"
     );
     println!(
-        "the share of the found counters that the report marks with \"=time\": they count at the same rate in slow"
+        "this mean. \"Only counts longer\" is the share of the found counters that the report marks with \"=time\":"
     );
-    println!("runs. In rows with \"nothing\", no counter and no fact goes with slowness.\n");
+    println!(
+        "they count at the same rate in slow runs. In rows with \"nothing\", no counter and no fact goes with"
+    );
+    println!("slowness.\n");
     println!(
         "| case | fleets | found within nodes | fact found between nodes | only counts longer | mean rho | intervals with the truth | classes with a false finding | false share of findings |"
     );

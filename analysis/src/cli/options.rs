@@ -53,10 +53,10 @@ fn percent(text: &str) -> Result<f64, String> {
 
 fn report_help() -> String {
     format!(
-        "SLOWER compares a node with its class in the node's latest session. Nodes of
-a class agree in processor, microcode, memory, kernel, command, ranks, labels.
+        "SLOWER: how much slower a node is than its class in the node's latest session.
+Class: same processor, microcode, memory, kernel, command, ranks and labels.
 {EXIT_STATUS}
-3: WHAT of --fail-on is true (see docs/report.md), 4: no node could be judged.
+3: a --fail-on condition is true (docs/report.md), 4: no node could be judged.
 Select: --since T, --until T, --node LIST, --class C, --run ID, --where K=V.
 Also: --by core|rank|..., --correlate, --fdr, --resets, --exit (docs/report.md).
 Example: pmmpi report --format json a.pmr | jq '.nodes[].verdict'"
@@ -81,7 +81,7 @@ fn compare_help() -> String {
 session:NAME, label:KEY=VALUE, time:FROM..TO. SLOWER: how much slower B is.
 VISIBLE: the smallest difference that pmmpi finds with a probability of 95 %.
 {EXIT_STATUS}
-3: WHAT of --fail-on is true; 4: the runs cannot show it (docs/compare.md).
+3: a --fail-on condition is true; 4: the runs cannot show it (docs/compare.md).
 Select: --since T, --until T, --node LIST, --class C, --run ID, --where K=V.
 Example: pmmpi compare label:blas=mkl label:blas=openblas --fail-on slower:2%"
     )

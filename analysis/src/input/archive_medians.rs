@@ -65,7 +65,7 @@ pub(super) fn behind(archive: &Path, results: &Results) -> Option<Warning> {
     let missing: Vec<&Path> = own.filter(is_missing).collect();
     let first = missing.first()?;
     let message = format!(
-        "the medians of {} lack the runs of {}: {}{}",
+        "the medians of the archive {} lack the runs of {}: {}{}",
         archive.display(),
         count(missing.len(), "file"),
         first.display(),

@@ -418,7 +418,7 @@ pub enum ModeArg {
     Mpi,
     /// As a child process, from outside
     Plain,
-    /// As a plain program on all ranks together; pmmpi calls MPI_Init, which a rank can call only once
+    /// As a plain program on all ranks together; pmmpi calls MPI_Init, so no later program of a rank can
     Ranks,
 }
 

@@ -39,7 +39,7 @@ pub struct ScreenArgs {
     /// Use the function cblas_dgemm of the library FILE
     #[arg(long, value_name = "FILE", hide = true)]
     pub blas: Option<PathBuf>,
-    /// End a kernel after TIME (default: 10m; PROGRAM: never)
+    /// Time limit of a kernel (default: 10m) or of PROGRAM
     #[arg(long, value_name = "TIME")]
     pub timeout: Option<String>,
     /// Use all cores of the node, or all cores of the rank
@@ -160,7 +160,7 @@ pub struct KernelArgs {
     /// Size of the arrays of the kernel
     #[arg(long)]
     pub memory: Option<String>,
-    /// Number of ranks on the node: they share a --memory percentage
+    /// Ranks on the node: each takes an equal part of --memory 85%
     #[arg(long, default_value_t = 1)]
     pub ranks_of_node: u32,
     /// Stores of triad

@@ -56,7 +56,8 @@ fn of_socket(root: &Path, socket: u32, hardware_threads: Vec<u32>) -> SocketCeil
 fn fill(root: &Path, ceilings: &mut SocketCeilings) -> Result<(), String> {
     let cache =
         ceilings.cache_bytes.ok_or("pmmpi cannot read the sizes of this processor's caches in sysfs")?;
-    let first = *ceilings.hardware_threads.first().ok_or("pmmpi may use no core of this socket")?;
+    let first =
+        *ceilings.hardware_threads.first().ok_or("pmmpi is not allowed to run on any core of this socket")?;
     let free =
         free_bytes(root, first).ok_or("pmmpi cannot read the amount of free memory in /proc/meminfo")?;
     let settings = TriadSettings::for_caches(cache, Stores::Ordinary);
