@@ -9,6 +9,7 @@
 mod arm;
 pub mod at_once;
 pub mod core_pmus;
+pub mod count_and_quality;
 pub mod counter_table;
 pub mod counts;
 pub mod default;
@@ -17,7 +18,6 @@ pub mod event;
 pub mod expected;
 pub mod perf_event_open;
 pub mod probe;
-pub mod reading;
 pub mod requested;
 pub mod selection;
 pub mod thread_counter;

@@ -1,8 +1,8 @@
 //! Formats durations, counts and foreign names for a terminal.
 
-mod fold;
+mod wrap_lines;
 
-pub use fold::folded;
+pub use wrap_lines::folded;
 
 /// "1 rank", "2 ranks", "2 classes".
 pub fn count(number: usize, noun: &str) -> String {

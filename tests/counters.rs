@@ -1,9 +1,9 @@
 //! Counters on this machine, with or without a PMU. The counts of the kernel's own events are exact.
 
+use pmmpi::counters::count_and_quality::{Quality, Reading};
 use pmmpi::counters::event::{Encoding, Event, Modes, kind};
 use pmmpi::counters::perf_event_open::{Counters, Target};
 use pmmpi::counters::probe::{Probe, Scope};
-use pmmpi::counters::reading::{Quality, Reading};
 use pmmpi::node::NodeSettings;
 use pmmpi_events::names::{Asked, EventNames};
 use pmmpi_events::readings::readings;

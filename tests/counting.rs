@@ -1,8 +1,8 @@
 //! Programs are counted with all their threads and children, whatever their end, and the tool does not disturb them.
 
 use pmmpi::RankId;
+use pmmpi::counters::count_and_quality::{Gap, Quality, WhyUnavailable};
 use pmmpi::counters::probe::Scope;
-use pmmpi::counters::reading::{Gap, Quality, WhyUnavailable};
 use pmmpi::node::NodeSettings;
 use pmmpi::partial;
 use pmmpi::record::Run;
@@ -155,7 +155,7 @@ fn a_counter_that_the_program_closed_is_not_read() {
         assert_eq!(counted(run, 0, "task_clock_ns"), (None, Quality::Unavailable));
         let totals = totals(&run.counts, |_| true);
         let clock = totals.iter().find(|total| total.event.name == "task_clock_ns").unwrap();
-        assert!(clock.reason.as_deref().unwrap().contains("closed the counter's descriptor"));
+        assert!(clock.reason.as_ref().unwrap().to_string().contains("closed the counter's descriptor"));
     }
 }
 

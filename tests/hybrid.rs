@@ -2,10 +2,10 @@
 //! file contains the kernel's files and counts.
 
 use pmmpi::bounds::Stamps;
+use pmmpi::counters::count_and_quality::Quality;
 use pmmpi::counters::counts::Counts;
 use pmmpi::counters::event::{Event, kind};
 use pmmpi::counters::probe::{CounterHandle, Opened, Scope, Scripted, Set};
-use pmmpi::counters::reading::Quality;
 use pmmpi::node::{CpuSet, Hardware, NodeFacts, NodeKey};
 use pmmpi::record::{End, Mode, NodeRecord, RankRecord, Run, RunHeader, run_file};
 use pmmpi_events::metrics;

@@ -1,6 +1,6 @@
 //! Probes that programs name: each thread enters and leaves them on its own.
 
-use pmmpi::counters::reading::{Gap, WhyUnavailable};
+use pmmpi::counters::count_and_quality::{Gap, WhyUnavailable};
 use pmmpi::probes::ProbeTotals;
 use pmmpi::record::Run;
 use rig::checked_report::checked_report;

@@ -16,10 +16,10 @@ pub mod resets;
 mod screen_sessions;
 
 use crate::stats::node_counts::Counted;
-use crate::table::host_list::HostList;
 use crate::table::node_class::{self, Class, ClassBy, Key, SESSION_LABEL};
 use crate::table::run_name::ChosenRuns;
 use crate::table::selection::{LeftOut, Selected, Selection};
+use crate::table::slurm_host_list::HostList;
 use crate::table::{BOUNDS, MAINTENANCE_LABEL, NoTime, RunTable};
 use crate::warning_codes::{Warning, WarningCode};
 use files::{Split, code_of, is_partial, is_same, list, read_one};

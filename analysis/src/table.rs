@@ -2,7 +2,6 @@
 
 pub mod facts;
 mod frame;
-pub mod host_list;
 pub(crate) mod instant;
 mod maintenance;
 mod names;
@@ -16,6 +15,7 @@ pub mod run_name;
 pub mod run_settings;
 pub mod selection;
 mod shared;
+pub mod slurm_host_list;
 mod without_time;
 
 pub use frame::Filled;

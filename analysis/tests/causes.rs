@@ -135,7 +135,7 @@ fn a_snoop_filter_is_named_only_where_there_is_one() {
 }
 
 /// The cause of the last of `nodes` nodes, which takes 10 % longer, while another one `lacks` a count.
-fn cause_beside(nodes: usize, changed: &[(&str, f64)], lacks: &str) -> &'static str {
+fn cause_beside(nodes: usize, changed: &[(&str, f64)], lacks: &'static str) -> &'static str {
     let t = 1.1f64;
     let node = |changed: &[(&str, f64)]| {
         let mut node = columns(changed).unwrap();
@@ -204,7 +204,7 @@ fn who_gets_none_is_told_why() {
     assert_eq!(few[2].terms.len(), 5);
     let mut denied = Counted::default();
     denied.lack("instructions", "not allowed");
-    let only = |names: &[&str]| Some(Counted::new(names.iter().map(|name| (*name, 1.0))));
+    let only = |names: &[&'static str]| Some(Counted::new(names.iter().map(|name| (*name, 1.0))));
     let mut class = vec![columns(&[]); 4];
     let user = only(&["instructions_user", "cycles_user", "ref_cycles_user"]);
     class.extend([None, Some(denied), only(&["page_faults"]), user]);

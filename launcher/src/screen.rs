@@ -4,7 +4,7 @@
 //! [`kernel`] is the process in which one kernel runs, [`supervisor`] notices ranks that end, and `pmmpi-report screen`
 //! decides and shows the result.
 
-mod act;
+mod act_in_slurm;
 pub mod kernel;
 mod kernel_list;
 mod rank_connections;
@@ -91,7 +91,7 @@ pub fn run(typed: ScreenArgs) -> Result<End, Failure> {
 /// Refuses before the rounds what would fail only after them.
 fn check_end(settings: &ScreenSettings) -> Result<(), Failure> {
     if settings.act.is_some() {
-        act::check()?;
+        act_in_slurm::check()?;
     }
     let report = tool_files::report()?;
     let mut command = Command::new(&report);
@@ -111,9 +111,9 @@ pub fn run_kernel(typed: &KernelArgs) -> Result<End, Failure> {
     kernel::run(typed)
 }
 
-/// Acts on the findings of a screen: see [`act`].
+/// Acts on the findings of a screen: see [`act_in_slurm`].
 pub fn run_act(typed: &ActArgs) -> Result<End, Failure> {
-    act::run(typed)
+    act_in_slurm::run(typed)
 }
 
 fn alone(settings: &ScreenSettings, task: &Task, works: Vec<ScreenWork>) -> Result<End, Failure> {
@@ -201,7 +201,7 @@ fn plan(
 fn act(settings: &ScreenSettings) -> Result<Option<Vec<OsString>>, Failure> {
     let Some(options) = &settings.act else { return Ok(None) };
     let own = own_file()?.into_os_string();
-    Ok(Some([own, act::COMMAND.into()].into_iter().chain(options.iter().cloned()).collect()))
+    Ok(Some([own, act_in_slurm::COMMAND.into()].into_iter().chain(options.iter().cloned()).collect()))
 }
 
 fn own_file() -> Result<PathBuf, Failure> {

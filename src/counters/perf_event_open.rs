@@ -1,10 +1,10 @@
 //! Counters of the kernel: perf_event_open(2), through the crate perf-event2.
 
 use super::arm;
+use super::count_and_quality::Gap;
 use super::descriptor_room::DescriptorRoom;
 use super::event::{Encoding, Event, Group, Modes, kind};
 use super::probe::{CounterHandle, HandedDown, Opened, Probe, Scope, Set};
-use super::reading::Gap;
 use perf_event::{Builder, Counter, ReadFormat, events};
 use std::collections::HashMap;
 use std::io;

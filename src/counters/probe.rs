@@ -1,7 +1,7 @@
 //! The interface of open counters, and their layout in a snapshot.
 
+use super::count_and_quality::{Gap, WhyUnavailable};
 use super::event::Event;
-use super::reading::{Gap, WhyUnavailable};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;

@@ -75,9 +75,9 @@ pub fn unopened(asked: &[AskedFor], opened: &Opened) -> Vec<Uncounted> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::count_and_quality::Gap;
     use super::super::event::{Encoding, Event};
     use super::super::probe::Set;
-    use super::super::reading::Gap;
     use super::*;
 
     fn asked(typed: &str, events: &[&str]) -> AskedFor {

@@ -1,12 +1,12 @@
 //! What a run counts, and where.
 
+use super::count_and_quality::{Gap, WhyUnavailable};
 use super::default;
 use super::descriptor_room::DescriptorRoom;
 use super::event::Group;
 use super::expected::ExpectedInstructions;
 use super::perf_event_open::{Counters, Target};
 use super::probe::Scope;
-use super::reading::{Gap, WhyUnavailable};
 use super::requested::AskedFor;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
@@ -142,9 +142,9 @@ fn is_readable(program: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::counters::count_and_quality::Gap;
     use crate::counters::event::{Encoding, Event, kind};
     use crate::counters::probe::Probe;
-    use crate::counters::reading::Gap;
 
     #[test]
     fn what_is_asked_for_twice_is_counted_once() {

@@ -7,9 +7,9 @@
 //! Such a counter does not follow new threads and children: the kernel has no page for inherited counters.
 
 use super::arm;
+use super::count_and_quality::Gap;
 use super::event::Encoding;
 use super::perf_event_open::{builder, gap_of};
-use super::reading::Gap;
 use perf_event::Counter;
 use std::io;
 use std::os::fd::AsRawFd;

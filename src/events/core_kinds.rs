@@ -11,9 +11,9 @@
 //! kinds were running. If R is less than E, events shared counters. Which kind shared more is unknown, so each
 //! count is scaled by E / R.
 
+use pmmpi::counters::count_and_quality::{Gap, Reading, WhyUnavailable};
 use pmmpi::counters::event::{Event, Modes, kind};
 use pmmpi::counters::probe::{Scope, Set};
-use pmmpi::counters::reading::{Gap, Reading, WhyUnavailable};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// The PMUs of a node's kinds of cores; empty if there is one kind. (On another node they have other numbers.)
@@ -142,9 +142,9 @@ mod tests {
     use crate::readings::readings;
     use crate::totals::{Total, sums, totals};
     use pmmpi::RankId;
+    use pmmpi::counters::count_and_quality::Quality;
     use pmmpi::counters::counts::{CountRow, Counts, GroupCounts};
     use pmmpi::counters::event::Encoding;
-    use pmmpi::counters::reading::Quality;
     use proptest::prelude::*;
 
     /// PMUs of a processor with three kinds of cores: name and number.

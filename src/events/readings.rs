@@ -1,10 +1,10 @@
 //! Turns the rows of [`Counts`] into one [`Reading`] per event.
 
 use crate::core_kinds::CoreKinds;
+use pmmpi::counters::count_and_quality::{Gap, Reading, WhyUnavailable};
 use pmmpi::counters::counts::{CountRow, Counts};
 use pmmpi::counters::event::Event;
 use pmmpi::counters::probe::{Scope, Set};
-use pmmpi::counters::reading::{Gap, Reading, WhyUnavailable};
 
 /// Every event of a row's set, and its reading. On a processor with several kinds of cores, the times of an event
 /// of one kind are replaced by those of the whole processor.

@@ -4,10 +4,10 @@ use crate::core_kinds::CoreKinds;
 use crate::names::family;
 use crate::readings::{core_kinds, readings_on};
 use pmmpi::RankId;
+use pmmpi::counters::count_and_quality::{Gap, Quality, Reading};
 use pmmpi::counters::counts::{CountRow, Counts};
 use pmmpi::counters::event::Event;
 use pmmpi::counters::probe::Scope;
-use pmmpi::counters::reading::{Gap, Quality, Reading};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
@@ -274,10 +274,10 @@ fn is_of_user_mode(reading: &Reading) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pmmpi::counters::count_and_quality::Gap;
     use pmmpi::counters::counts::GroupCounts;
     use pmmpi::counters::event::Encoding;
     use pmmpi::counters::probe::Set;
-    use pmmpi::counters::reading::Gap;
 
     fn set(gap: Option<Gap>) -> Set {
         let event = |name| Event::counted(name, Encoding::new(0, 0));

@@ -1,7 +1,7 @@
 //! The entries of probes, added up.
 
 use super::histogram::Times;
-use crate::counters::reading::Gap;
+use crate::counters::count_and_quality::Gap;
 use crate::ids::RankId;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;

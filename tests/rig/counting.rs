@@ -1,13 +1,13 @@
 //! Counts events during some work.
 
 use pmmpi::RankId;
+use pmmpi::counters::count_and_quality::Reading;
 use pmmpi::counters::counter_table::{CounterTable, Snapshot};
 use pmmpi::counters::counts::Counts;
 use pmmpi::counters::default;
 use pmmpi::counters::event::{Encoding, Event, Group, kind};
 use pmmpi::counters::perf_event_open::{Counters, Inherited, Target};
 use pmmpi::counters::probe::{CounterHandle, Opened, Probe, Scope, Set};
-use pmmpi::counters::reading::Reading;
 use pmmpi::regions::Regions;
 use pmmpi_events::readings::readings;
 use std::path::Path;

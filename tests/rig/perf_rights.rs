@@ -2,9 +2,9 @@
 
 use crate::counting::Counted;
 use crate::users::{Paranoid, become_nobody, is_root};
+use pmmpi::counters::count_and_quality::Quality;
 use pmmpi::counters::event::{Encoding, Event, Modes, kind};
 use pmmpi::counters::perf_event_open::Target;
-use pmmpi::counters::reading::Quality;
 use std::path::Path;
 use std::process::Command;
 use std::{fs, io};

@@ -2,11 +2,11 @@
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use pmmpi_analysis::input::importers::PathPattern;
-use pmmpi_analysis::table::host_list::HostList;
 use pmmpi_analysis::table::node_class::ClassBy;
 use pmmpi_analysis::table::place_table::Level;
 use pmmpi_analysis::table::run_name::RunName;
 use pmmpi_analysis::table::selection::{LabelValue, Moment, Selection};
+use pmmpi_analysis::table::slurm_host_list::HostList;
 use std::path::PathBuf;
 use std::str::FromStr;
 

@@ -15,10 +15,10 @@
 
 use crate::stats::node_counts::{Counted, MISSED, NAMES};
 use pmmpi::NodeId;
+use pmmpi::counters::count_and_quality::Quality;
 use pmmpi::counters::counts::CountRow;
 use pmmpi::counters::event::Event;
 use pmmpi::counters::probe::Scope;
-use pmmpi::counters::reading::Quality;
 use pmmpi::node::CpuSet;
 use pmmpi::record::{NodeRecord, RankRecord, Run};
 use pmmpi_events::metrics::{
@@ -224,10 +224,10 @@ mod tests {
     use super::*;
     use pmmpi::RankId;
     use pmmpi::bounds::Stamps;
+    use pmmpi::counters::count_and_quality::Gap;
     use pmmpi::counters::counts::GroupCounts;
     use pmmpi::counters::event::{Encoding, kind};
     use pmmpi::counters::probe::Set;
-    use pmmpi::counters::reading::Gap;
     use pmmpi::node::{CpuSet, Hardware, NodeFacts, NodeKey};
     use pmmpi::record::{End, Mode, RunHeader};
     use pmmpi_events::validation::Trust;

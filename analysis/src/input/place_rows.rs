@@ -4,8 +4,8 @@
 //! a hardware thread belong to a rank if no other rank may run there.
 
 use crate::table::place_table::{Place, PlaceResult, PlaceRow, PlaceTable, RunOfRows};
+use pmmpi::counters::count_and_quality::Quality;
 use pmmpi::counters::probe::Scope;
-use pmmpi::counters::reading::Quality;
 use pmmpi::node::{CpuSet, HwThread, Topology};
 use pmmpi::record::{NodeRecord, RankRecord, Run};
 use pmmpi_events::metrics::MetricInput;

@@ -5,7 +5,7 @@ use crate::report::Report;
 use crate::report::screen::{ScreenReport, ScreenedNode};
 use crate::stats::own_history::OwnVerdict;
 use crate::stats::verdict_rule::Verdict;
-use crate::table::host_list::compressed;
+use crate::table::slurm_host_list::compressed;
 use crate::verdicts::kernels_of_node::{KernelOfNode, ScreenVerdict};
 use crate::verdicts::node_report::{HistoryReport, NodeReport};
 use pmmpi::text::count;

@@ -1,7 +1,7 @@
 //! Repaired nodes: is each fit to return to service? One answer per node.
 
 use super::screen::{ScreenReport, ScreenedNode};
-use crate::table::host_list::HostList;
+use crate::table::slurm_host_list::HostList;
 use crate::verdicts::fitness::{Fitness, GateAnswer};
 use crate::verdicts::kernels_of_node::{KernelOfNode, ScreenVerdict};
 

@@ -1,6 +1,6 @@
 //! Nodes that the batch system gave to the job of a screen, but that took no part: nothing shows whether they are healthy.
 
-use crate::table::host_list::HostList;
+use crate::table::slurm_host_list::HostList;
 use pmmpi::record::Run;
 use std::collections::{BTreeSet, HashSet};
 

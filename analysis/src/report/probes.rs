@@ -1,8 +1,8 @@
 //! Probes: short sections of threads that programs named.
 
 use crate::warning_codes::{Warning, WarningCode};
+use pmmpi::counters::count_and_quality::{Gap, WhyUnavailable};
 use pmmpi::counters::expected::instructions_of;
-use pmmpi::counters::reading::{Gap, WhyUnavailable};
 use pmmpi::probes::{Discarded, MOST, ProbeTotals, Probes, Times};
 use pmmpi::record::Run;
 use serde::Serialize;

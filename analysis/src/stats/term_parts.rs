@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn what_was_not_counted_has_no_parts() {
-        let only = |names: &[&str]| Some(Counted::new(names.iter().map(|name| (*name, 1.0))));
+        let only = |names: &[&'static str]| Some(Counted::new(names.iter().map(|name| (*name, 1.0))));
         let plain = || only(&["instructions", "cycles", "ref_cycles"]);
         assert_eq!(of(&[plain(), plain()], &[1.0, 2.0]), []);
         // More in the kernel than in total, and more stolen time than time on the processor.

@@ -59,7 +59,7 @@ pub struct PlaceRow<'a> {
     pub unit: &'a str,
     /// In this unit, extrapolated if the event was counted for a part of the time.
     pub value: Option<f64>,
-    /// See [`pmmpi::counters::reading::Quality`].
+    /// See [`pmmpi::counters::count_and_quality::Quality`].
     pub quality: &'static str,
     /// Why there is no value, or no exact one.
     pub reason: Option<String>,

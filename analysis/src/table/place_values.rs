@@ -1,8 +1,8 @@
 //! The counts and metrics of one run at each place of a level, from the sums of its counts.
 
 use super::place_table::{Level, Place, PlaceTable};
+use pmmpi::counters::count_and_quality::Quality;
 use pmmpi::counters::probe::Scope;
-use pmmpi::counters::reading::Quality;
 use pmmpi_events::metrics::{CpuKind, Meaning, MetricInput, MetricInputs, Per, amount, catalogue, evaluate};
 use pmmpi_events::validation::EventVerdict;
 use polars::prelude::*;

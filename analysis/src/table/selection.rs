@@ -1,9 +1,9 @@
 //! Which runs count: `--since`, `--until`, `--node`, `--class`, `--run` and `--where`.
 
-use crate::table::host_list::{HostList, compressed};
 use crate::table::instant;
 use crate::table::node_class::{Class, Key, Parts, SESSION_LABEL};
 use crate::table::run_name::{ChosenRuns, RunName};
+use crate::table::slurm_host_list::{HostList, compressed};
 use crate::table::{RunTable, UNDATED, UNDECLARED, WithoutTime};
 use pmmpi::record::Run;
 use rayon::prelude::*;

@@ -1,6 +1,6 @@
 //! MPI_Init and MPI_Init_thread: the measurement starts after them.
 
-use crate::{contained, environment, measurement, resolve};
+use crate::{agent_session, contained, environment, resolve};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::transmute;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -18,7 +18,7 @@ static DEPTH: AtomicU32 = AtomicU32::new(0);
 fn enter(name: &CStr) -> (*const c_void, bool) {
     let outermost = DEPTH.fetch_add(1, Ordering::AcqRel) == 0;
     if outermost {
-        contained(measurement::note_init);
+        contained(agent_session::note_init);
         contained(environment::leave);
     }
     (resolve::function(name), outermost)
@@ -26,7 +26,7 @@ fn enter(name: &CStr) -> (*const c_void, bool) {
 
 fn leave(outermost: bool, code: c_int) {
     if outermost && code == SUCCESS {
-        contained(measurement::begin);
+        contained(agent_session::begin);
     }
     DEPTH.fetch_sub(1, Ordering::AcqRel);
 }

@@ -11,12 +11,12 @@
 //! barrier and the gather, because the other ranks would wait for it. The exception is a rank whose MPI library is
 //! of an unknown family: if the other ranks have a known one, they wait for it forever.
 
+mod agent_session;
 mod environment;
 mod intercept_finalize;
 mod intercept_init;
 mod loaded_objects;
 mod loader;
-mod measurement;
 mod mpi_calls;
 mod mpi_handles;
 mod node_speaker;
@@ -39,7 +39,7 @@ fn contained(step: impl FnOnce() + UnwindSafe) {
     // SAFETY: a function of POSIX that writes to a local.
     let was_set = unsafe { pthread_setcancelstate(DISABLED, &mut before) } == 0;
     if catch_unwind(step).is_err() {
-        measurement::note_panic();
+        agent_session::note_panic();
     }
     if was_set {
         // SAFETY: as above.

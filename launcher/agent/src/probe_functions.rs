@@ -4,8 +4,8 @@
 //! [`live_probes::leave`] cannot panic, and contain no point at which a thread can be cancelled.
 
 use crate::{contained, resolve};
+use pmmpi::counters::count_and_quality::{Gap, WhyUnavailable};
 use pmmpi::counters::probe::Opened;
-use pmmpi::counters::reading::{Gap, WhyUnavailable};
 use pmmpi::session::live_probes::{self, Arming};
 use std::ffi::c_char;
 

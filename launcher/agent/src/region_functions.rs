@@ -1,6 +1,6 @@
 //! Regions of the program: by number from MPI_Pcontrol, by name from the functions that pmmpi.h calls.
 
-use crate::measurement::{self, AgentSession};
+use crate::agent_session::{self, AgentSession};
 use crate::{contained, pass_through, resolve};
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -17,7 +17,7 @@ pass_through::pass_on! {
 }
 
 extern "C" fn at_pcontrol(level: usize, _: usize, _: *const c_void) -> *const c_void {
-    if measurement::numbers_are_regions() {
+    if agent_session::numbers_are_regions() {
         alone(|| control(level as c_int));
     }
     resolve::function(c"MPI_Pcontrol")
@@ -26,7 +26,7 @@ extern "C" fn at_pcontrol(level: usize, _: usize, _: *const c_void) -> *const c_
 /// Open MPI's Fortran MPI_Pcontrol calls this. Another tool's MPI_Pcontrol may call it, too; the agent has already
 /// handled that call.
 extern "C" fn at_pmpi_pcontrol(level: usize, _: usize, caller: *const c_void) -> *const c_void {
-    if measurement::numbers_are_regions() && !resolve::is_passed_on(caller) {
+    if agent_session::numbers_are_regions() && !resolve::is_passed_on(caller) {
         alone(|| control(level as c_int));
     }
     resolve::function(c"PMPI_Pcontrol")
@@ -36,13 +36,13 @@ extern "C" fn at_pmpi_pcontrol(level: usize, _: usize, caller: *const c_void) ->
 /// leave the region before it and enter this one. The negative number leaves the region.
 fn control(level: c_int) {
     let now_ns = pmmpi::clock::monotonic_ns();
-    match (level, measurement::region_table()) {
+    match (level, agent_session::region_table()) {
         // These do not wait for the lock, which another thread may hold in a region's barrier.
         (0, Some(table)) => return table.pause(now_ns),
         (1, Some(table)) => return table.resume(now_ns),
         _ => {}
     }
-    measurement::with_regions(|session, numbered| match level {
+    agent_session::with_regions(|session, numbered| match level {
         2.. => {
             if let Some(left) = numbered.replace(level) {
                 // The session itself notes a failed barrier.
@@ -84,13 +84,13 @@ pub unsafe extern "C-unwind" fn pmmpi_region_end(name: *const c_char) {
     // SAFETY: the caller gives a C string.
     let name = unsafe { CStr::from_ptr(name) };
     mark(|session| {
-        measurement::warn_of_stray_end(session, name.to_bytes());
+        agent_session::warn_of_stray_end(session, name.to_bytes());
         _ = session.leave_region(name.to_bytes());
     });
 }
 
 fn mark(step: impl FnOnce(&mut AgentSession)) {
-    alone(AssertUnwindSafe(|| measurement::with_regions(|session, _| step(session))));
+    alone(AssertUnwindSafe(|| agent_session::with_regions(|session, _| step(session))));
 }
 
 /// Runs `step`, but not in a signal handler that interrupts a mark of this thread.

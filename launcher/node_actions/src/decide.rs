@@ -1,8 +1,8 @@
 //! Decides whether pmmpi may change a node. Only the state of the node matters.
 
-use crate::act::Act;
 use crate::error::one_line;
 use crate::node_state::{NodeState, Service};
+use crate::one_change::Act;
 use crate::settings::Action;
 use crate::{comment, features};
 use std::fmt;

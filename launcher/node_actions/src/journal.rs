@@ -5,9 +5,9 @@
 //! the write of a line, the line has no end. No act followed such a line, so the next run ignores it. The journal is
 //! also the lock (flock).
 
-use crate::act::Act;
 use crate::error::Error;
 use crate::node_state::NodeState;
+use crate::one_change::Act;
 use pmmpi::node::NodeKey;
 use pmmpi::record::civil_from_days;
 use serde::{Deserialize, Serialize};

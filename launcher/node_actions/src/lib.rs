@@ -11,31 +11,31 @@
 
 #![warn(missing_docs)]
 
-mod act;
 mod comment;
 mod decide;
 mod error;
 mod features;
 mod journal;
 mod limit;
+mod mark_nodes;
 mod node_name;
 mod node_state;
+mod one_change;
 mod process;
 mod reason;
 mod report;
-mod run;
 mod scontrol;
 mod settings;
 
 #[cfg(test)]
 mod fake;
 
-pub use act::Act;
 pub use decide::Skip;
 pub use error::{Error, ToolError, Why};
 pub use limit::OverLimit;
+pub use mark_nodes::run;
 pub use node_state::{NodeState, Reason};
+pub use one_change::Act;
 pub use report::{Decision, Recovered, Report};
-pub use run::run;
 pub use scontrol::{Listed, Scontrol, Slurm};
 pub use settings::{Action, Finding, Settings};

@@ -1,9 +1,9 @@
 //! What pmmpi did and did not do, as values and as text.
 
-use crate::act::Act;
 use crate::decide::Skip;
 use crate::error::one_line;
 use crate::limit::OverLimit;
+use crate::one_change::Act;
 use crate::scontrol::command_line;
 use std::fmt;
 

@@ -5,8 +5,8 @@ use super::machine::Machine;
 use super::perf_rights;
 use super::processor::{core_pmus, is_virtual};
 use pmmpi::counters::core_pmus::DEVICES;
+use pmmpi::counters::count_and_quality::{Gap, WhyUnavailable};
 use pmmpi::counters::event::kind;
-use pmmpi::counters::reading::{Gap, WhyUnavailable};
 
 /// Only the owner of the virtual machine's host can do this.
 const EXPOSE_PMU: &str = "# on the host: qemu -cpu host,pmu=on; libvirt: <cpu mode='host-passthrough'/> and \

@@ -3,10 +3,10 @@
 use super::command::{self, CommandOutput, Silent};
 use crate::program;
 use crate::tool_files;
+use pmmpi::counters::count_and_quality::{Gap, WhyUnavailable};
 use pmmpi::counters::default;
 use pmmpi::counters::perf_event_open::{Counters, Target};
 use pmmpi::counters::probe::{Opened, Probe};
-use pmmpi::counters::reading::{Gap, WhyUnavailable};
 use pmmpi::node::NodeFacts;
 use pmmpi::record::run_file::default_folder;
 use pmmpi::record::temporary;

@@ -3,9 +3,9 @@
 use super::check::{Check, sysctl};
 use super::machine::Machine;
 use super::processor::core_pmus;
+use pmmpi::counters::count_and_quality::Gap;
 use pmmpi::counters::default;
 use pmmpi::counters::descriptor_room::to_inherit;
-use pmmpi::counters::reading::Gap;
 use pmmpi::text::count;
 
 pub const PARANOID: &str = "kernel.perf_event_paranoid";

@@ -2,10 +2,10 @@
 
 use super::Listable;
 use crate::vendor_names;
+use pmmpi::counters::count_and_quality::{Gap, Quality};
 use pmmpi::counters::event::Modes;
 use pmmpi::counters::perf_event_open::{Counters, Target};
 use pmmpi::counters::probe::{Probe, Scope};
-use pmmpi::counters::reading::{Gap, Quality};
 use pmmpi::text::printable;
 use pmmpi_events::names::{Asked, EventNames, Origin, Places, Resolved, Vendor};
 use pmmpi_workload::Failure;

@@ -5,7 +5,7 @@ use super::ceiling_values::SocketCeilings;
 use super::documents::{self, Document};
 use super::events::Mapping;
 use super::section::{Measured, median};
-use pmmpi::counters::reading::Quality;
+use pmmpi::counters::count_and_quality::Quality;
 use pmmpi::node::NodeFacts;
 use pmmpi_events::validation::{self, EventVerdict};
 use pmmpi_kernels::{Expected, Kernel};
@@ -293,7 +293,7 @@ impl Findings {
 mod tests {
     use super::*;
     use crate::validate::section::Beside;
-    use pmmpi::counters::reading::{Gap, Reading};
+    use pmmpi::counters::count_and_quality::{Gap, Reading};
 
     const PAPER: Reference = Reference::Paper(Expected::exactly("x", 0.0, 1.0));
 

@@ -1,9 +1,9 @@
 //! Runs a kernel between two snapshots, several times.
 
 use super::Reference;
+use pmmpi::counters::count_and_quality::{Gap, Quality, Reading, WhyUnavailable};
 use pmmpi::counters::counter_table::was_read;
 use pmmpi::counters::probe::{GROUP_HEAD, Opened, Probe};
-use pmmpi::counters::reading::{Gap, Quality, Reading, WhyUnavailable};
 use pmmpi_kernels::{Caches, EMPTY, Expected, Function, Kernel, Prepared};
 use std::io;
 use std::sync::atomic::AtomicU64;

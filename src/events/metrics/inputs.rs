@@ -1,9 +1,9 @@
 //! The inputs of metrics: counts by name, each with its quality, and quantities.
 
 use crate::validation::EventVerdict;
+use pmmpi::counters::count_and_quality::{Quality, Reading};
 use pmmpi::counters::event::Event;
 use pmmpi::counters::probe::Scope;
-use pmmpi::counters::reading::{Quality, Reading};
 use std::collections::BTreeMap;
 
 /// Running share below which a value does not support a verdict.

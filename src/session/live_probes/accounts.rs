@@ -1,7 +1,7 @@
 //! What a thread has recorded of its probes, in memory that other threads can read.
 
 use super::ticks::{Tick, UNKNOWN};
-use crate::counters::reading::Gap;
+use crate::counters::count_and_quality::Gap;
 use crate::probes::{BUCKETS, Discarded, MOST, ProbeTotals, Spread, bucket};
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};

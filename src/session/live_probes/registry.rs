@@ -2,7 +2,7 @@
 
 use super::CALIBRATION;
 use super::accounts::{Account, Accounts};
-use crate::counters::reading::Gap;
+use crate::counters::count_and_quality::Gap;
 use crate::ids::RankId;
 use crate::probes::{BUCKETS, ProbeTotals, Probes, Times, limits};
 use crate::text::of_bytes;

@@ -3,9 +3,9 @@
 use super::*;
 use crate::validate::findings::{Findings, KernelFindings};
 use crate::validate::pin::Pinned;
+use pmmpi::counters::count_and_quality::Gap;
 use pmmpi::counters::event::{Encoding, Event, kind};
 use pmmpi::counters::probe::{CounterHandle, Opened, Scope, Scripted, Set};
-use pmmpi::counters::reading::Gap;
 use pmmpi::node::NodeFacts;
 use pmmpi::record::{Mode, Run, RunHeader};
 use pmmpi_events::validation::Trust;

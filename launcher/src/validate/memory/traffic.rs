@@ -5,10 +5,10 @@
 //! from the counters themselves. The mean of both background rates, times the kernel's time, is subtracted from the
 //! kernel's count. Half the difference of both is the uncertainty of the background.
 
+use pmmpi::counters::count_and_quality::{Gap, Reading, WhyUnavailable};
 use pmmpi::counters::counter_table::was_read;
 use pmmpi::counters::probe::GROUP_HEAD;
 use pmmpi::counters::probe::{Opened, Probe};
-use pmmpi::counters::reading::{Gap, Reading, WhyUnavailable};
 use pmmpi_events::metrics::{MetricInput, MetricInputs};
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
@@ -179,7 +179,10 @@ mod tests {
         {
             let moved = moved(before, kernel, after);
             let net = moved.net.count("x").unwrap();
-            assert_eq!((net.value, net.quality), (None, pmmpi::counters::reading::Quality::Unavailable));
+            assert_eq!(
+                (net.value, net.quality),
+                (None, pmmpi::counters::count_and_quality::Quality::Unavailable)
+            );
         }
         let nothing = Traffic { counts: BTreeMap::new(), ns: 0.0 };
         assert_eq!(moved(&nothing, &known, &known).net, MetricInputs::new());

@@ -2,7 +2,7 @@
 
 use super::{core, metric, skylake, zen2};
 use crate::metrics::*;
-use pmmpi::counters::reading::{Gap, Quality, Reading, WhyUnavailable};
+use pmmpi::counters::count_and_quality::{Gap, Quality, Reading, WhyUnavailable};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 

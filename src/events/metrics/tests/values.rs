@@ -2,7 +2,7 @@
 
 use super::{exact, metric, sapphire_rapids, skylake, zen2};
 use crate::metrics::*;
-use pmmpi::counters::reading::{Gap, Quality, Reading, WhyUnavailable};
+use pmmpi::counters::count_and_quality::{Gap, Quality, Reading, WhyUnavailable};
 
 #[test]
 fn events_add_up_in_their_unit() {

@@ -2,9 +2,9 @@
 
 use crate::{Check, INSTRUCTIONS, LOOP, TURNS, hardware, instructions, is_near, unless};
 use pmmpi::counters::at_once::{fit_at_once, general_counters};
+use pmmpi::counters::count_and_quality::Quality;
 use pmmpi::counters::event::{Event, Group, Modes};
 use pmmpi::counters::perf_event_open::Target;
-use pmmpi::counters::reading::Quality;
 use rig::counting::Counted;
 use rig::known_counts::turns;
 use rig::users::pin;

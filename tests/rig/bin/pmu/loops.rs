@@ -1,10 +1,10 @@
 //! Checks counts on one thread.
 
 use crate::{AROUND, Check, INSTRUCTIONS, LOOP, TURNS, cpu_ns, hardware, instructions, is_near, unless};
+use pmmpi::counters::count_and_quality::Quality;
 use pmmpi::counters::default;
 use pmmpi::counters::event::{Encoding, Event, Modes, kind};
 use pmmpi::counters::perf_event_open::Target;
-use pmmpi::counters::reading::Quality;
 use rig::counting::{Counted, alone};
 use rig::known_counts::turns;
 

@@ -1,7 +1,7 @@
 //! Checks the tool itself on this machine: `pmmpi` is beside this program.
 
 use crate::{Check, LOOP, TURNS, is_near, unless};
-use pmmpi::counters::reading::Quality;
+use pmmpi::counters::count_and_quality::Quality;
 use pmmpi::record::Run;
 use pmmpi_events::metrics;
 use pmmpi_events::totals::totals;
@@ -91,7 +91,13 @@ fn counted(run: &Run, event: &str) -> Result<u64, String> {
     let totals = totals(&run.counts, |_| true);
     let total = totals.iter().find(|total| total.event.name == event);
     let total = total.ok_or_else(|| format!("{event} was not asked for"))?;
-    let why = || format!("{event} {}: {}", total.quality.name(), total.reason.clone().unwrap_or_default());
+    let why = || {
+        format!(
+            "{event} {}: {}",
+            total.quality.name(),
+            total.reason.as_ref().map(ToString::to_string).unwrap_or_default()
+        )
+    };
     total.count.filter(|_| total.quality == Quality::Exact).ok_or_else(why)
 }
 

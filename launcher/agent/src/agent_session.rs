@@ -2,10 +2,10 @@
 
 use crate::mpi_calls::{AgentWorld, MpiLibrary};
 use crate::{environment, node_speaker, probe_functions, ranks_of_node, resolve};
+use pmmpi::counters::count_and_quality::WhyUnavailable;
 use pmmpi::counters::counter_table::CounterTable;
 use pmmpi::counters::perf_event_open::Inherited;
 use pmmpi::counters::probe::{HandedDown, Probe};
-use pmmpi::counters::reading::WhyUnavailable;
 use pmmpi::node::Watched;
 use pmmpi::record::{End, wire};
 use pmmpi::session::instructions::{AgentInstructions, Extras, Instructions, Marks};

@@ -1,12 +1,12 @@
 //! The order of the work: lock the journal, read all nodes, decide, and then change one node after another.
 
-use crate::act::Act;
 use crate::decide::{self, Skip, Wish};
 use crate::error::{Error, ToolError};
 use crate::journal::{self, Entry, Journal};
 use crate::limit;
 use crate::node_name;
 use crate::node_state::NodeState;
+use crate::one_change::Act;
 use crate::reason;
 use crate::report::{Decision, Recovered, Report};
 use crate::scontrol::{Listed, Slurm};
