@@ -1,8 +1,4 @@
-//! One measurement of one rank: open, start, stop, gather.
-//!
-//! The order of the steps matters: `t0, barrier, t1, snapshot | WORK | snapshot, t2, barrier, t3`. Between the two
-//! snapshots a session does nothing unless the program asks for it: no system call, no thread, no memory of its
-//! own.
+//! One measurement of one rank: open, start, stop, gather. [`RankSession`] has the order of the steps.
 //!
 //! This module holds what a rank does and records during the measurement. [`crate::transport`] connects ranks;
 //! [`crate::record`] and [`crate::partial`] have what is stored on disk.
