@@ -103,7 +103,7 @@ fn a_bad_row_is_named_and_the_rest_still_counts() {
         assert!(said.as_ref().is_some_and(|said| said.contains(reason)), "{line} {reason}\n{}", err(&output));
     }
     let text = out(&bounds(&bad, &[]));
-    assert!(text.contains("warning: 7 rows") && text.contains("line 6"), "{text}");
+    assert!(text.contains("warning: pmmpi left out 7 rows") && text.contains("line 6"), "{text}");
 }
 
 #[test]

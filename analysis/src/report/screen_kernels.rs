@@ -12,6 +12,7 @@ use crate::verdicts::node_report::NodeReport;
 use crate::warning_codes::Warning;
 use hashbrown::HashMap;
 use pmmpi::order_statistics::of_ascending;
+use rayon::prelude::*;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -274,7 +275,7 @@ impl<'a> Kernels<'a> {
 
     /// The answer for each host, in the order of the names.
     pub fn answers(&self, reports: &Reports) -> Vec<ScreenedNode> {
-        (0..self.hosts.len()).map(|host| self.answer(host, reports)).collect()
+        (0..self.hosts.len()).into_par_iter().map(|host| self.answer(host, reports)).collect()
     }
 
     /// One kernel on one host; `None` if the host took no part.

@@ -17,10 +17,11 @@ pub(super) fn explain(table: &RunTable, session: &JudgedSession) -> Vec<Explanat
         return Vec::new();
     }
     let ln_times: Vec<f64> = session.medians.iter().map(|node| node.median).collect();
+    let columns = columns(table);
     let class: Vec<Option<Counted>> = (0..session.nodes.len())
         .map(|place| {
             let (rows, middle) = (session.nodes[place], &session.medians[place]);
-            let run = |run: usize| counted(table, rows[run] as usize);
+            let run = |run: usize| counted(table, &columns, rows[run] as usize);
             match middle.upper_run == middle.median_run {
                 true => run(middle.median_run),
                 false => Some(Counted::middle(&run(middle.median_run)?, &run(middle.upper_run)?)),
@@ -40,7 +41,8 @@ pub(super) fn explain_runs(table: &RunTable, rows: &[u32]) -> Vec<Explanation> {
         return Vec::new();
     }
     let ln_times: Vec<f64> = rows.iter().map(|row| table.elapsed_s[*row as usize].ln()).collect();
-    let runs: Vec<Option<Counted>> = rows.iter().map(|row| counted(table, *row as usize)).collect();
+    let columns = columns(table);
+    let runs: Vec<Option<Counted>> = rows.iter().map(|row| counted(table, &columns, *row as usize)).collect();
     cause::explain(&runs, &ln_times, &settings(table, rows[0]))
 }
 
@@ -86,8 +88,16 @@ fn without_rounds(
     class
 }
 
-fn counted(table: &RunTable, row: usize) -> Option<Counted> {
-    let values = NAMES.iter().map(|name| (*name, table.counter(name, row)));
+/// A counter and its values of all rows.
+type Column<'a> = (&'static str, &'a [f64]);
+
+/// The counters that explain, as far as the table has them.
+fn columns(table: &RunTable) -> Vec<Column<'_>> {
+    NAMES.into_iter().filter_map(|name| Some((name, table.counters.get(name)?.as_slice()))).collect()
+}
+
+fn counted(table: &RunTable, columns: &[Column], row: usize) -> Option<Counted> {
+    let values = columns.iter().map(|(name, values)| (*name, values[row]));
     let known: Vec<(&'static str, f64)> = values.filter(|(_, value)| !value.is_nan()).collect();
     let lack = table.lack_of(row);
     if known.is_empty() && lack.is_none() {

@@ -258,7 +258,7 @@ fn power_is_of_one_socket() {
     let none = MetricInputs::new();
     let lacks = |cpu: &CpuKind, name| metric(cpu, &none, name).reason().unwrap();
     assert!(lacks(&zen2(), "dram_power").contains("do not count the energy of the DRAM"));
-    assert!(lacks(&CpuKind::intel(0x1a), "socket_power").contains("since Sandy Bridge"));
+    assert!(lacks(&CpuKind::intel(0x1a), "socket_power").contains("only Sandy Bridge and later"));
     assert!(lacks(&sapphire_rapids(), "throttled_cycle_share").contains("Ice Lake-SP"));
 }
 
