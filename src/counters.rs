@@ -3,8 +3,8 @@
 //! An [`event::Event`] is resolved: the launcher turns names into events (`pmmpi_events::names`). Events that must
 //! count the same instants share an [`event::Group`]. The kernel schedules a group as a unit and hands it out in
 //! one system call. A [`probe::Probe`] opens the events and takes snapshots. Two snapshots, at t1 and at t2, become
-//! [`reading::Reading`]s, each with its [`reading::Quality`]. An event that was not counted has a reason instead of
-//! a value, never 0.
+//! [`count_and_quality::Reading`]s, each with its [`count_and_quality::Quality`]. An event that was not counted has a
+//! reason instead of a value, never 0.
 
 mod arm;
 pub mod at_once;
