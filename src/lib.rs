@@ -22,7 +22,6 @@ pub mod bounds;
 pub mod clock;
 pub mod counters;
 pub mod ids;
-pub mod network;
 pub mod node;
 pub mod order_statistics;
 pub mod partial;
@@ -32,6 +31,7 @@ pub mod regions;
 #[cfg(feature = "mpi")]
 pub mod rsmpi;
 pub mod session;
+pub mod slow_links;
 pub mod text;
 pub mod transport;
 

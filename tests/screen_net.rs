@@ -1,7 +1,7 @@
 //! The kernel `net` of `pmmpi screen` on hosts of the rig: pairs of nodes, with real messages.
 
 use pmmpi::RankId;
-use pmmpi::network::{Network, readings};
+use pmmpi::slow_links::{Network, readings};
 use rig::Mpi;
 use rig::checked_report::checked_report;
 use rig::cluster::Cluster;

@@ -89,7 +89,7 @@ fn folders_of_the_core_point_one_way() {
         "counters",
         "probes",
         "record",
-        "network",
+        "slow_links",
         "transport",
         "session",
         "partial",

@@ -20,14 +20,14 @@
 //! | 6 | the inventories of its nodes, and what their kernels counted, if known |
 //! | 7 | what `pmmpi screen` adds to a round; then, if the run has any, what `--expect` gives, and its probes |
 
-mod schemas;
+mod encoding;
 
-pub use schemas::from_bytes;
+pub use encoding::from_bytes;
 
 use super::header::RunHeader;
 use super::run::Run;
 use super::{temporary, wire};
-use schemas::{HEADER_BYTES, MAGIC, to_bytes};
+use encoding::{HEADER_BYTES, MAGIC, to_bytes};
 use std::ffi::CString;
 use std::fmt;
 use std::fs::File;

@@ -11,7 +11,7 @@ use crate::verdicts::fitness::GateAnswer;
 use crate::verdicts::kernels_of_node::{KernelsOfNode, ScreenVerdict};
 use crate::verdicts::node_report::{NodeReport, Presence};
 use crate::warning_codes::Warning;
-use pmmpi::network::{Network, Reading, SlowLink};
+use pmmpi::slow_links::{Network, Reading, SlowLink};
 use pmmpi::text::shell_line;
 use serde::Serialize;
 use std::collections::{BTreeSet, HashMap};

@@ -4,9 +4,9 @@ use super::job_nodes;
 use crate::input::node_rows;
 use crate::table::NoTime;
 use pmmpi::RankId;
-use pmmpi::network::{self, Reading};
 use pmmpi::order_statistics::middle;
 use pmmpi::record::{KernelMeasure, KernelResult, Run};
+use pmmpi::slow_links::{self, Reading};
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 
@@ -159,7 +159,7 @@ fn readings(run: &Run, hosts: &[ScreenedHost]) -> Vec<Reading<u32>> {
         let Reading { latency_ns, gigabytes_per_s, .. } = reading;
         Some(Reading { node, partner, latency_ns, gigabytes_per_s })
     };
-    network::readings(run).filter_map(numbered).collect()
+    slow_links::readings(run).filter_map(numbered).collect()
 }
 
 fn program(run: &Run) -> String {

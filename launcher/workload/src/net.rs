@@ -3,7 +3,7 @@
 //! The first rank of each node, its leader, measures with one partner after the other ([`schedule`]); all pairs of a step
 //! do so at the same time. So the network is loaded as by an application that uses all nodes (bisection load), and pairs
 //! can share cables: only a node that is slow with nearly all partners, or a pair that is slow in most rounds, has a fault
-//! ([`pmmpi::network`]).
+//! ([`pmmpi::slow_links`]).
 
 mod content;
 mod exchange;
@@ -13,9 +13,9 @@ mod tests;
 
 use exchange::{Amount, Buffers, Measured, Meeting, Outcome};
 use pmmpi::RankId;
-use pmmpi::network::{BYTES, ROUND_TRIPS, Score, typical};
 use pmmpi::node::NodeKey;
 use pmmpi::record::{KernelMeasure, KernelReport, KernelResult, Link, wire};
+use pmmpi::slow_links::{BYTES, ROUND_TRIPS, Score, typical};
 use pmmpi::text::count;
 use pmmpi::transport::collectives;
 use pmmpi::transport::fabric::{Fabric, FabricError, Pairwise};
@@ -34,7 +34,7 @@ const PARTNERS: u32 = 8;
 /// A text about wrong data names at most this number of partners.
 const MOST_NAMES: usize = 3;
 
-/// The amount of an exchange. [`pmmpi::network`] names a time of this amount.
+/// The amount of an exchange. [`pmmpi::slow_links`] names a time of this amount.
 const AMOUNT: Amount = Amount {
     round_trips: ROUND_TRIPS as usize,
     warm_ups: 20,

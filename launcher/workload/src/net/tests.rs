@@ -1,7 +1,7 @@
 //! The kernel on threads as ranks, one of which is slow, away, or receives something wrong.
 
 use super::*;
-use pmmpi::network::{Network, Reading};
+use pmmpi::slow_links::{Network, Reading};
 use pmmpi::transport::fabric::{Channel, Solo, Threads, Wait};
 use std::sync::Arc;
 
