@@ -31,7 +31,7 @@ unsafe impl GlobalAlloc for Allocator {
 ///
 /// A report decodes one run after another, and keeps little of each. Without huge pages and with an early return of free
 /// memory to the kernel, a screen of 10,000 nodes needs 185 MB instead of 240 MB in the same time, and a table of two
-/// million rows takes two thirds of the time, because the kernel clears fewer pages (bench/RESULTS.md).
+/// million rows takes three quarters of the time, because the kernel clears fewer pages (bench/RESULTS.md).
 pub fn prepare() {
     // SAFETY: the first call takes numbers only. The option exists in all versions of mimalloc since 2.1.
     unsafe {
