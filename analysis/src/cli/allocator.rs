@@ -33,7 +33,7 @@ unsafe impl GlobalAlloc for Allocator {
 /// memory to the kernel, a screen of 10,000 nodes needs 185 MB instead of 240 MB in the same time, and a table of two
 /// million rows takes three quarters of the time, because the kernel clears fewer pages (bench/RESULTS.md).
 pub fn prepare() {
-    // SAFETY: the first call takes numbers only. The option exists in all versions of mimalloc since 2.1.
+    // SAFETY: both calls take only numbers.
     unsafe {
         libc::prctl(libc::PR_SET_THP_DISABLE, 1, 0, 0, 0);
         mi_option_set(PURGE_DELAY, PURGE_AFTER_MS);

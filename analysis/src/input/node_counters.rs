@@ -126,7 +126,7 @@ fn counts<'a>(
             *rank = None;
         }
     }
-    // The values of a PMU's own events may add up: then a missing one matters.
+    // A missing value matters in a sum over several PMUs (such names have a slash), and if its reason is reported.
     let matters = |total: &Total| {
         let name = &total.event.name;
         total.count.is_some() || name.contains('/') || MISSED.contains(&name.as_str())
@@ -170,13 +170,14 @@ fn put(counted: &mut Counted, inputs: &MetricInputs, suffix: &str, is_good: impl
     }
 }
 
-/// Nothing else uses a reason.
+/// Gives the reason if a report may show it: see [`Counted::most_missed`].
 fn lack(counted: &mut Counted, name: &str, reason: Option<&str>) {
     if let Some(name) = MISSED.into_iter().find(|missed| *missed == name) {
         counted.lack(name, reason.unwrap_or(NOT_ENOUGH));
     }
 }
 
+/// The name, without memory of its own if it is one of [`NAMES`].
 fn known(name: &str) -> Cow<'static, str> {
     NAMES.into_iter().find(|known| *known == name).map_or_else(|| name.to_owned().into(), Cow::from)
 }
