@@ -6,7 +6,7 @@ mod class_moved;
 pub mod fitness;
 pub mod goes_with_slowness;
 pub(crate) mod health;
-mod history;
+pub mod history;
 mod judged_node;
 mod judged_session;
 pub mod kernels_of_node;

@@ -6,6 +6,7 @@ use crate::report::screen::{ScreenReport, ScreenedNode};
 use crate::stats::own_history::OwnVerdict;
 use crate::stats::verdict_rule::Verdict;
 use crate::table::slurm_host_list::compressed;
+use crate::verdicts::history::FEWEST_NODES;
 use crate::verdicts::kernels_of_node::{KernelOfNode, ScreenVerdict};
 use crate::verdicts::node_report::{HistoryReport, NodeReport};
 use pmmpi::text::count;
@@ -38,6 +39,14 @@ pub fn reasons(report: &Report) -> Vec<String> {
         lines.extend(kernels.map(|kernel| {
             let all = count(screen.screened.len(), "node");
             format!("{kernel} failed on all {all}, so this is no reason to avoid a node")
+        }));
+        let kernels = screen.kernels.iter().map(|of| &of.kernel);
+        lines.extend(kernels.filter(|kernel| slowed_together(screen, kernel)).map(|kernel| {
+            let (slowed, all) = slowed_of_all(screen, kernel);
+            format!(
+                "{kernel} is slower than in earlier screens on {slowed} of {}, so this is no reason to avoid a node",
+                count(all, "node")
+            )
         }));
     }
     lines
@@ -78,6 +87,22 @@ fn failed_everywhere(screen: &ScreenReport, kernel: &str) -> bool {
     screen.screened.len() > 1 && screen.screened.iter().all(has_failed)
 }
 
+/// How many nodes have the verdict SLOWED for this kernel, and how many nodes ran it.
+fn slowed_of_all(screen: &ScreenReport, kernel: &str) -> (usize, usize) {
+    let all = screen.screened.iter().filter_map(|node| node.kernels.get(kernel));
+    let verdicts: Vec<Option<ScreenVerdict>> = all.map(|of| of.verdict).collect();
+    let slowed = verdicts.iter().filter(|of| **of == Some(ScreenVerdict::Slowed)).count();
+    (slowed, verdicts.len())
+}
+
+/// True if most of 2 to 4 nodes became slower than in earlier screens: then the reason may be what they share, such as an
+/// update, the room's temperature or the neighbours of a virtual machine. From 5 nodes on, [`crate::verdicts`] tells a
+/// change of the class from a change of nodes.
+fn slowed_together(screen: &ScreenReport, kernel: &str) -> bool {
+    let (slowed, all) = slowed_of_all(screen, kernel);
+    (2..FEWEST_NODES).contains(&all) && 2 * slowed > all
+}
+
 fn reason_of_screen(screen: &ScreenReport, node: &ScreenedNode) -> Option<String> {
     let kernel = node.kernel.as_deref()?;
     let by = || node.slowdown.map_or_else(String::new, |by| format!(" {}", percent(by, 1)));
@@ -96,7 +121,7 @@ fn reason_of_screen(screen: &ScreenReport, node: &ScreenedNode) -> Option<String
             Some(format!("{}: {kernel}{} against its class", verdict.name(), by()))
         }
         // The work of a kernel never changes; that of a program may.
-        ScreenVerdict::Slowed if screen.is_kernel(kernel) => {
+        ScreenVerdict::Slowed if screen.is_kernel(kernel) && !slowed_together(screen, kernel) => {
             Some(format!("SLOWED: {kernel}{} compared with earlier screens", by()))
         }
         _ => None,

@@ -134,7 +134,7 @@ impl SessionMedian {
 }
 
 /// A class whose sessions have fewer nodes has no level of its own: each node is compared with its own times.
-const FEWEST_NODES: usize = 5;
+pub const FEWEST_NODES: usize = 5;
 /// The fewest nodes of a session whose level can be compared with that of others: a suspect, and three nodes that are OK.
 const FEWEST_IN_SESSION: usize = 4;
 

@@ -139,3 +139,23 @@ fn only_the_nodes_of_the_screen_count() {
     assert_eq!(screen_report(&alone, &["--fail-on", "slow"]).status.code(), Some(0));
     assert_eq!(report(&words(&["report", "--fail-on", "slow"], &alone)).status.code(), Some(3));
 }
+
+/// With so few nodes, nothing tells a node that became slower from a room that became warmer.
+#[test]
+fn few_nodes_that_slowed_down_together_are_not_avoided() {
+    for nodes in [2, 4] {
+        let archive = Archive::of(nodes, |_| 1.0);
+        let list = |name, times: fn(At<'_>) -> f64| {
+            let list = screen_report(&archive.then(name, nodes, times), &["--format", "exclude"]);
+            (out(&list), err(&list))
+        };
+        let (one, why) = list("one", n00_slower);
+        assert_eq!(one, "n00\n", "{why}");
+        let (together, why) = list("together", |_| SLOWED);
+        assert_eq!(together, "", "{why}");
+        let said = format!(
+            "triad is slower than in earlier screens on {nodes} of {nodes} nodes, so this is no reason to avoid a node"
+        );
+        assert!(why.contains(&said), "{why}");
+    }
+}
