@@ -2,22 +2,22 @@
 //!
 //! An [`event::Event`] is resolved: the launcher turns names into events (`pmmpi_events::names`). Events that must
 //! count the same instants share an [`event::Group`]. The kernel schedules a group as a unit and hands it out in
-//! one system call. A [`probe::Probe`] opens the events and takes snapshots. Two snapshots, at t1 and at t2, become
+//! one system call. A [`open_counters::OpenCounters`] opens the events and takes snapshots. Two snapshots, at t1 and at t2, become
 //! [`count_and_quality::Reading`]s, each with its [`count_and_quality::Quality`]. An event that was not counted has a
 //! reason instead of a value, never 0.
 
 mod arm;
-pub mod at_once;
 pub mod core_pmus;
 pub mod count_and_quality;
 pub mod counter_table;
+pub mod counters_per_pmu;
 pub mod counts;
 pub mod default;
 pub mod descriptor_room;
 pub mod event;
 pub mod expected;
+pub mod open_counters;
 pub mod perf_event_open;
-pub mod probe;
 pub mod requested;
 pub mod selection;
 pub mod thread_counter;

@@ -3,29 +3,29 @@
 //! This module reads facts of a machine before a measurement. PMUs and their events are in [`crate::counters`].
 
 mod cores;
-mod counted;
 mod cpu_set;
+mod equal_values;
 mod fact_names;
 mod facts;
 mod health;
+mod identity;
 mod inventory;
 mod kernel_files;
 mod kernel_settings;
-mod key;
 mod links;
 mod topology;
 mod transports;
 mod turbo_steps;
 
 pub use cores::{Cores, first_of_chips};
-pub use counted::counted;
 pub use cpu_set::CpuSet;
+pub use equal_values::counted;
 pub use fact_names::FACTS;
 pub use facts::{FACTS_MAY_CHANGE_AFTER, Hardware, NodeFacts, NodeSettings, microcode_now};
 pub use health::{GpuReading, HEALTH_COUNTS, HealthCount, HealthReading, TRAFFIC_COUNTS, Watched};
+pub use identity::NodeKey;
 pub use inventory::Inventory;
 pub(crate) use kernel_files::text as kernel_text;
-pub use key::NodeKey;
 pub use topology::{CacheLevel, HwThread, NumaNode, Topology};
 pub use transports::of_process as transports_of_process;
 pub use turbo_steps::{NoTurboSteps, TurboSteps};

@@ -26,7 +26,7 @@ pub use read::read;
 
 use crate::counters::selection::Selection;
 use crate::record::RunHeader;
-use crate::session::instructions::Keep;
+use crate::session::launcher_request::Keep;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;

@@ -3,7 +3,7 @@
 //! This module holds runs, ranks and their ends, and the bytes in which they are stored. [`crate::session`] has the
 //! memory in which a rank measures; [`crate::partial`] has what is left of a job that ended badly.
 
-mod bound_to;
+mod binding;
 mod contribution;
 mod header;
 mod node_additions;
@@ -16,7 +16,7 @@ mod screened;
 pub mod temporary;
 pub mod wire;
 
-pub use bound_to::BoundTo;
+pub use binding::BoundTo;
 pub use contribution::{HostPart, NodePart, Part};
 pub use header::{Job, Mode, RunHeader, Series};
 pub use outcome::End;

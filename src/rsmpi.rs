@@ -5,12 +5,12 @@
 use crate::clock;
 use crate::counters::core_pmus::default_groups;
 use crate::counters::counter_table::CounterTable;
+use crate::counters::open_counters::OpenCounters;
 use crate::counters::perf_event_open::{Counters, Target};
-use crate::counters::probe::Probe;
 use crate::node::{HealthReading, NodeFacts, NodeKey, Watched};
 use crate::record::wire::{self, WireError};
 use crate::record::{End, HostPart, Mode, Run, RunHeader};
-use crate::session::instructions::Instructions;
+use crate::session::launcher_request::SharedRequest;
 use crate::session::live_record::LiveRecord;
 use crate::session::live_regions::RegionTable;
 use crate::session::{self, Beginning, OfNode, RankMemory, Work};
@@ -77,9 +77,9 @@ impl Session {
     pub fn begin(comm: &impl Communicator) -> Result<Self, FabricError> {
         let (began_ns, started_unix_ns) = (clock::monotonic_ns(), clock::realtime_ns());
         let mut world = World::duplicate(comm);
-        let told = Instructions::share(&mut world, || Instructions {
+        let told = SharedRequest::share(&mut world, || SharedRequest {
             meeting: Meeting::arrange(),
-            ..Instructions::default()
+            ..SharedRequest::default()
         })?;
         let leads_node = Leaders::find(&mut world, NodeKey::own())?.contain(world.rank());
         let root = Path::new("/");
@@ -93,7 +93,7 @@ impl Session {
         live.opening_ns.store(clock::monotonic_ns() - opening_ns, Relaxed);
         let words = CounterTable::words(counters.opened());
         let words = std::iter::repeat_with(AtomicU64::default).take(words).collect::<Vec<_>>().leak();
-        let memory = RankMemory { live, regions, counters: CounterTable::new(words, counters.opened()) };
+        let memory = RankMemory { live, regions, snapshots: CounterTable::new(words, counters.opened()) };
         let beginning = Beginning { began_ns, pings: false, tight_end: true, meeting: told.meeting };
         let mut inner = session::RankSession::open(memory, counters, world, beginning);
         inner.start()?;

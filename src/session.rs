@@ -4,9 +4,9 @@
 //! [`crate::record`] and [`crate::partial`] have what is stored on disk.
 
 mod barriers_and_stamps;
-pub mod instructions;
 pub mod launch_check;
 pub mod launch_origin;
+pub mod launcher_request;
 pub mod live_probes;
 pub mod live_record;
 pub mod live_regions;

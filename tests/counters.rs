@@ -2,8 +2,8 @@
 
 use pmmpi::counters::count_and_quality::{Quality, Reading};
 use pmmpi::counters::event::{Encoding, Event, Modes, kind};
+use pmmpi::counters::open_counters::{OpenCounters, Scope};
 use pmmpi::counters::perf_event_open::{Counters, Target};
-use pmmpi::counters::probe::{Probe, Scope};
 use pmmpi::node::NodeSettings;
 use pmmpi_events::names::{Asked, EventNames};
 use pmmpi_events::readings::readings;

@@ -2,7 +2,7 @@
 
 use pmmpi::RankId;
 use pmmpi::counters::count_and_quality::{Gap, Quality, WhyUnavailable};
-use pmmpi::counters::probe::Scope;
+use pmmpi::counters::open_counters::Scope;
 use pmmpi::node::NodeSettings;
 use pmmpi::partial;
 use pmmpi::record::Run;

@@ -2,7 +2,7 @@
 
 use pmmpi::counters::core_pmus::default_groups;
 use pmmpi::counters::event::{Encoding, Event, Group, Modes, kind};
-use pmmpi::counters::probe::Scope;
+use pmmpi::counters::open_counters::Scope;
 use pmmpi::node::{CpuSet, NodeSettings};
 use pmmpi::record::wire;
 use pmmpi_events::names::{

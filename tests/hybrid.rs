@@ -5,7 +5,7 @@ use pmmpi::bounds::Stamps;
 use pmmpi::counters::count_and_quality::Quality;
 use pmmpi::counters::counts::Counts;
 use pmmpi::counters::event::{Event, kind};
-use pmmpi::counters::probe::{CounterHandle, Opened, Scope, Scripted, Set};
+use pmmpi::counters::open_counters::{CounterHandle, Opened, Scope, Scripted, Set};
 use pmmpi::node::{CpuSet, Hardware, NodeFacts, NodeKey};
 use pmmpi::record::{End, Mode, NodeRecord, RankRecord, Run, RunHeader, run_file};
 use pmmpi_events::metrics;

@@ -2,7 +2,7 @@
 //! is read once, and the tool does not disturb the later commands of a script.
 
 use pmmpi::RankId;
-use pmmpi::counters::probe::Scope;
+use pmmpi::counters::open_counters::Scope;
 use pmmpi::record::{End, Mode, Run};
 use rig::cluster::{Job, machine};
 use rig::programs::Launchable;

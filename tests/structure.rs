@@ -103,7 +103,7 @@ fn folders_of_the_launcher_point_one_way() {
     let order = [
         "launch",
         "program",
-        "tool_files",
+        "own_files",
         "vendor_names",
         "cli",
         "run",

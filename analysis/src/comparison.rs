@@ -1,7 +1,7 @@
 //! Two sets of runs compared: what `pmmpi compare` shows. Its keys are a contract (docs/schema/compare.schema.json):
 //! later versions may only add keys.
 
-mod found;
+mod differences;
 mod limits;
 pub mod selector;
 mod side;
@@ -197,7 +197,7 @@ impl Comparison {
         all.extend(limits::about_shared(shared));
         all.extend(limits::about_blocks(&matched, selectors));
         all.extend(limits::about_unmatched(&matched));
-        let (classes, nodes) = found::times(&matched, settings);
+        let (classes, nodes) = differences::times(&matched, settings);
         all.extend(limits::about_few(&nodes));
         let [a, b] = [0, 1].map(|set: usize| SetReport {
             name: names[set].to_owned(),
@@ -217,7 +217,7 @@ impl Comparison {
                 .collect(),
             classes,
             nodes,
-            metrics: found::metrics(&matched, settings),
+            metrics: differences::metrics(&matched, settings),
             warnings: all,
         })
     }

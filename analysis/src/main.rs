@@ -33,7 +33,7 @@ use pmmpi_analysis::report::screen::ScreenReport;
 use pmmpi_analysis::report::warnings;
 use pmmpi_analysis::stamps_csv;
 use pmmpi_analysis::stats::own_history;
-use pmmpi_analysis::stats::runs;
+use pmmpi_analysis::stats::slow_runs;
 use pmmpi_analysis::stats::two_sets::CompareSettings;
 use pmmpi_analysis::stats::verdict_rule;
 use pmmpi_analysis::table::node_class::{ClassBy, Key};
@@ -541,7 +541,7 @@ fn fraction(name: &str, percent: f64, most: f64) -> Result<f64, Failure> {
 fn settings(options: &ReportArgs) -> Result<JudgeSettings, Failure> {
     let (delta, q) = (fraction("delta", options.delta, 1000.0)?, fraction("fdr", options.fdr, 50.0)?);
     let node = verdict_rule::VerdictSettings { delta, q, min_runs: options.min_runs, ..Default::default() };
-    let run = runs::SlowRunSettings { q, ..Default::default() };
+    let run = slow_runs::SlowRunSettings { q, ..Default::default() };
     let delta = fraction("delta-history", options.delta_history, 1000.0)?;
     let own_history = own_history::OwnHistorySettings { delta, q, ..Default::default() };
     let goes_with_slowness = options.correlate.then_some(q);

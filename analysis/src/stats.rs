@@ -4,27 +4,27 @@
 //! The same input gives the same bits.
 //!
 //! ```
-//! use pmmpi_analysis::stats::{class_runs::ClassRuns, median, resolution, runs, verdict_rule, within_nodes};
+//! use pmmpi_analysis::stats::{class_runs::ClassRuns, node_median, resolution, slow_runs, verdict_rule, within_nodes};
 //! // Three nodes of seven runs each; ln seconds, node after node, and where each node ends.
 //! let seconds = |run| if run < 14 { 1.0 } else { 1.08f64 } + 1e-4 * f64::from(run % 7);
 //! let times: Vec<f64> = (0..21).map(|run| f64::ln(seconds(run))).collect();
 //! let class = ClassRuns::new(&times, &[7, 14, 21]).expect("every node has runs");
-//! let medians = median::of_nodes(&class); // median run and its interval
+//! let medians = node_median::of_nodes(&class); // median run and its interval
 //! let sigma = within_nodes::sigma(&class, &medians); // of runs within nodes
 //! let variance = |runs| Some(within_nodes::variance_factor(runs) * sigma?.powi(2));
-//! let node = |node: &median::NodeMedian| verdict_rule::MeasuredNode::new(node, variance(node.runs));
+//! let node = |node: &node_median::NodeMedian| verdict_rule::MeasuredNode::new(node, variance(node.runs));
 //! let nodes: Vec<_> = medians.iter().map(node).collect();
 //! let units = resolution::Units::default(); // the times are exact
 //! let judged = verdict_rule::judge(&nodes, &units, &verdict_rule::VerdictSettings::default());
 //! assert_eq!(judged[2].verdict, Some(verdict_rule::Verdict::SlowTail)); // of so few none is SLOW
-//! let slow = sigma.map(|sigma| runs::slow(&class, &medians, sigma, &units, &runs::SlowRunSettings::default()));
+//! let slow = sigma.map(|sigma| slow_runs::slow(&class, &medians, sigma, &units, &slow_runs::SlowRunSettings::default()));
 //! assert_eq!(slow, Some(vec![]));
 //! ```
 //!
 //! | module | answers |
 //! |---|---|
 //! | [`class_runs`] | which runs belong to which node: the input |
-//! | [`median`] | a node's median run, and the interval of its median |
+//! | [`node_median`] | a node's median run, and the interval of its median |
 //! | [`within_nodes`] | how much runs of one node differ, pooled over its class |
 //! | [`qn_scale`] | how much nodes of a class differ |
 //! | [`resolution`] | to which unit times were rounded, and what rounding cannot explain |
@@ -32,7 +32,7 @@
 //! | [`time_order`] | whether times depend on when they were measured |
 //! | [`class_model`] | how much healthy nodes differ, and how sure it is that a node is slow |
 //! | [`verdict_rule`] | the verdict on each node |
-//! | [`run_law`], [`runs`] | which runs are slow |
+//! | [`run_law`], [`slow_runs`] | which runs are slow |
 //! | [`flaky`] | which nodes have too many slow runs |
 //! | [`own_history`] | which nodes are slower or faster than they were, and since when |
 //! | [`two_sets`] | how much longer one set of runs takes than another, and what would have been seen |
@@ -61,8 +61,8 @@ pub mod drift;
 pub mod flaky;
 pub mod goes_with_slowness;
 pub mod health;
-pub mod median;
 pub mod node_counts;
+pub mod node_median;
 pub mod noise;
 pub mod normal;
 pub mod own_history;
@@ -73,8 +73,8 @@ pub mod ranks;
 pub mod resolution;
 pub mod rounds;
 pub mod run_law;
-pub mod runs;
 pub mod slow_places;
+pub mod slow_runs;
 pub mod term_parts;
 pub mod terms;
 pub mod time_order;
@@ -97,7 +97,7 @@ mod tests {
             let ends: Vec<usize> = (1..=nodes.len()).map(|n| nodes[..n].iter().map(Vec::len).sum()).collect();
             let times = nodes.concat();
             let class = class_runs::ClassRuns::new(&times, &ends).unwrap();
-            let medians = median::of_nodes(&class);
+            let medians = node_median::of_nodes(&class);
             let sigma = within_nodes::sigma(&class, &medians);
             let variance = sigma.map(|sigma| sigma * sigma);
             let nodes: Vec<_> =
@@ -106,8 +106,8 @@ mod tests {
             let units = resolution::Units { class: unit, coarser: unit.map(|unit| (0, 2.0 * unit)).into_iter().collect() };
             let settings = verdict_rule::VerdictSettings { q, delta, ..verdict_rule::VerdictSettings::default() };
             prop_assert_eq!(verdict_rule::judge(&nodes, &units, &settings).len(), nodes.len());
-            let settings = runs::SlowRunSettings { q, delta, ..runs::SlowRunSettings::default() };
-            let slow = runs::slow(&class, &medians, sigma.unwrap_or(delta), &units, &settings);
+            let settings = slow_runs::SlowRunSettings { q, delta, ..slow_runs::SlowRunSettings::default() };
+            let slow = slow_runs::slow(&class, &medians, sigma.unwrap_or(delta), &units, &settings);
             prop_assert!(slow.len() <= times.len());
             let round: Vec<u32> = (0..times.len() as u32).map(|run| run % 7).collect();
             let of_nodes = medians.iter().map(|node| node.median);

@@ -3,11 +3,11 @@
 pub mod facts;
 mod frame;
 pub(crate) mod instant;
+mod judging_order;
 mod maintenance;
 mod names;
 pub mod node_class;
 mod numbers;
-mod order;
 mod origins;
 pub mod place_table;
 pub mod place_values;
@@ -19,10 +19,10 @@ pub mod slurm_host_list;
 mod without_time;
 
 pub use frame::Filled;
+pub use judging_order::Order;
 pub use maintenance::{MAINTENANCE_LABEL, Maintenance};
 pub use names::NamePool;
 pub use numbers::Numbers;
-pub use order::Order;
 pub use origins::Origins;
 pub use shared::{Shared, SharedNames, SharedText};
 pub use without_time::{NoTime, WithoutTime};

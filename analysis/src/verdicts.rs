@@ -35,7 +35,7 @@ use crate::memory;
 use crate::stats::flaky::{NodeSession, RunCounts};
 use crate::stats::own_history::OwnVerdict;
 use crate::stats::verdict_rule::Verdict;
-use crate::stats::{drift, runs, verdict_rule};
+use crate::stats::{drift, slow_runs, verdict_rule};
 use crate::table::{Order, RunTable, SharedNames};
 use crate::warning_codes::Warning;
 use goes_with_slowness::{ClassSlowness, RunsInBlocks};
@@ -67,7 +67,7 @@ pub struct JudgeSettings {
     /// For nodes.
     pub node: verdict_rule::VerdictSettings,
     /// For runs.
-    pub run: runs::SlowRunSettings,
+    pub run: slow_runs::SlowRunSettings,
     /// For nodes compared with their own earlier sessions.
     pub own_history: crate::stats::own_history::OwnHistorySettings,
     /// For the drift of nodes over sessions.
@@ -394,7 +394,7 @@ impl Judge<'_> {
         &mut self,
         number: usize,
         session: &JudgedSession<'_>,
-        slow: &[runs::SlowRunTest],
+        slow: &[slow_runs::SlowRunTest],
         histories: &mut [History],
     ) {
         let table = self.table;

@@ -7,7 +7,7 @@ use common::{Folder, assert_valid, err, json, out, report};
 use pmmpi::bounds::Stamps;
 use pmmpi::counters::counts::{CountRow, GroupCounts};
 use pmmpi::counters::event::{Encoding, Event, kind};
-use pmmpi::counters::probe::{Scope, Set};
+use pmmpi::counters::open_counters::{Scope, Set};
 use pmmpi::node::{CpuSet, Hardware, HwThread, NodeFacts, NodeKey, Topology};
 use pmmpi::record::{End, Mode, NodeRecord, RankRecord, Run, RunHeader, run_file};
 use pmmpi::{NodeId, RankId};

@@ -2,7 +2,7 @@
 
 use pmmpi_analysis::stats::goes_with_slowness::Slowness;
 use pmmpi_analysis::stats::random::Random;
-use pmmpi_analysis::stats::{benjamini_hochberg, binomial, median, normal, qn_scale, ranks};
+use pmmpi_analysis::stats::{benjamini_hochberg, binomial, node_median, normal, qn_scale, ranks};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::Path;
@@ -114,7 +114,7 @@ fn python_says_the_same() {
     }
     for (at, count) in counts.iter().enumerate() {
         let expected = &told["intervals"][at];
-        match median::interval(*count) {
+        match node_median::interval(*count) {
             None => assert!(expected.is_null(), "{count}: {expected}"),
             Some((low, high, coverage)) => {
                 assert_eq!(
@@ -124,7 +124,7 @@ fn python_says_the_same() {
                 assert!(is_near(coverage, expected[2].as_f64().unwrap()), "{count}: {coverage} {expected}");
             }
         }
-        assert_eq!(median::rank(*count, 0.01).0 as u64, told["ranks"][at].as_u64().unwrap(), "{count}");
+        assert_eq!(node_median::rank(*count, 0.01).0 as u64, told["ranks"][at].as_u64().unwrap(), "{count}");
     }
     for ((trials, p, x), expected) in binomials.iter().zip(numbers(&told["tails"])) {
         let found = binomial::at_least(*trials, *p, *x);

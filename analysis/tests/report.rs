@@ -9,7 +9,7 @@ use pmmpi::RankId;
 use pmmpi::bounds::{MaxDrift, RawClock};
 use pmmpi::counters::counts::{CountRow, Counts, GroupCounts};
 use pmmpi::counters::event::{Encoding, Event};
-use pmmpi::counters::probe::{Scope, Set};
+use pmmpi::counters::open_counters::{Scope, Set};
 use pmmpi::node::{HwThread, Topology};
 use pmmpi::record::{End, Run};
 use proptest::prelude::*;

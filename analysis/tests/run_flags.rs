@@ -10,7 +10,7 @@ use common::*;
 use pmmpi::RankId;
 use pmmpi::counters::counts::{CountRow, GroupCounts};
 use pmmpi::counters::event::{Encoding, Event, kind};
-use pmmpi::counters::probe::{Scope, Set};
+use pmmpi::counters::open_counters::{Scope, Set};
 use pmmpi::node::{CpuSet, HwThread, Topology};
 use pmmpi::record::Run;
 use serde_json::Value;

@@ -3,8 +3,8 @@
 use crate::paired::{Spread, Way, time};
 use pmmpi::counters::default;
 use pmmpi::counters::event::{Encoding, Event, kind};
+use pmmpi::counters::open_counters::{OpenCounters, Scope};
 use pmmpi::counters::perf_event_open::{Counters, Inherited, Target};
-use pmmpi::counters::probe::{Probe, Scope};
 use pmmpi::counters::thread_counter::ThreadCounter;
 use std::error::Error;
 use std::fmt::Write;

@@ -3,7 +3,7 @@
 //! These modules check every option's value. What a command does belongs elsewhere.
 
 pub mod command_line;
-pub mod launches;
 pub mod options;
+pub mod repeat_command;
 mod selection;
 pub mod settings;

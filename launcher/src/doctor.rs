@@ -11,10 +11,10 @@ mod json;
 mod machine;
 mod memory;
 mod mpi;
+mod own_files;
 mod perf_rights;
 mod processor;
 mod text;
-mod tool;
 
 use crate::cli::options::{DoctorFailOn, Examination, FormatArg};
 use crate::launch::Launch;
@@ -52,10 +52,10 @@ const CHECKS: [fn(&dyn Machine) -> Check; 26] = [
     mpi::runners,
     mpi::launch,
     mpi::slurm,
-    tool::agent,
-    tool::topology,
-    tool::report,
-    tool::out,
+    own_files::agent,
+    own_files::topology,
+    own_files::report,
+    own_files::out,
 ];
 
 /// Examines this machine and reports on stdout. In a job, one rank per node reports. Gives the exit status.

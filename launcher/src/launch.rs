@@ -1,9 +1,9 @@
 //! What started this process: an MPI launcher, the launcher of a batch system, or the user directly.
 
-mod launcher_variables;
+mod known_launchers;
 mod starter;
 
-use launcher_variables::{Ending, Manager, Signature};
+use known_launchers::{Ending, Manager, Signature};
 use pmmpi::record::Job;
 use pmmpi_workload::Failure;
 use pmmpi_workload::console::say;
@@ -73,21 +73,20 @@ impl Launch {
             step_id: text("SLURM_STEP_ID"),
             ..Self::default()
         };
-        let is_of_another = launcher_variables::contradicts_srun(text, number);
+        let is_of_another = known_launchers::contradicts_srun(text, number);
         let started_by = |row: &&Signature| {
             row.marks.iter().all(|mark| is_set(mark))
                 && [row.rank, row.local_rank].into_iter().flatten().all(|name| number(name).is_some())
-                && !(row.launcher == launcher_variables::SRUN && is_of_another)
+                && !(row.launcher == known_launchers::SRUN && is_of_another)
         };
-        let Some(row) = launcher_variables::ROWS.iter().chain(&launcher_variables::UNKNOWN).find(started_by)
-        else {
+        let Some(row) = known_launchers::ROWS.iter().chain(&known_launchers::UNKNOWN).find(started_by) else {
             return ids;
         };
         Self {
             launcher: Some(row.launcher),
             family: match row.manager {
                 Manager::Of(family) => Some(family),
-                Manager::ByVariables => launcher_variables::manager_of(is_set),
+                Manager::ByVariables => known_launchers::manager_of(is_set),
                 Manager::None => None,
             },
             rank: row.rank.and_then(number).map(|rank| rank.saturating_sub(row.first_rank)),
@@ -135,7 +134,7 @@ impl Launch {
 
     /// The variable that identified an unknown launcher; `None` if pmmpi knows the launcher.
     pub fn unknown_by(&self) -> Option<&'static str> {
-        let row = self.row.filter(|row| row.launcher == launcher_variables::UNKNOWN_LAUNCHER)?;
+        let row = self.row.filter(|row| row.launcher == known_launchers::UNKNOWN_LAUNCHER)?;
         row.marks.first().copied()
     }
 

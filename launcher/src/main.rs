@@ -6,11 +6,11 @@ mod cli;
 mod doctor;
 mod launch;
 mod list;
+mod own_files;
 mod program;
 mod repeat;
 mod run;
 mod screen;
-mod tool_files;
 mod validate;
 mod vendor_names;
 
@@ -43,13 +43,13 @@ fn command() -> Result<End, Failure> {
         Command::ScreenAct(typed) => screen::run_act(&typed),
         Command::ScreenKernel(typed) => screen::run_kernel(&typed),
         Command::Repeat(typed) => repeat::run(&typed.validate()?),
-        Command::Report { args } => tool_files::exec_report("report", &args),
-        Command::Compare { args } => tool_files::exec_report("compare", &args),
-        Command::Export { args } => tool_files::exec_report("export", &args),
-        Command::Show { args } => tool_files::exec_report("show", &args),
-        Command::Diff { args } => tool_files::exec_report("diff", &args),
+        Command::Report { args } => own_files::exec_report("report", &args),
+        Command::Compare { args } => own_files::exec_report("compare", &args),
+        Command::Export { args } => own_files::exec_report("export", &args),
+        Command::Show { args } => own_files::exec_report("show", &args),
+        Command::Diff { args } => own_files::exec_report("diff", &args),
         Command::List(typed) => list::run(&typed),
-        Command::Bounds { args } => tool_files::exec_report("bounds", &args),
+        Command::Bounds { args } => own_files::exec_report("bounds", &args),
         Command::Doctor(typed) => doctor::run(&typed).map(End::Exited),
         Command::Validate(typed) => validate::run(&typed).map(End::Exited),
     }

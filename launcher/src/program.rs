@@ -4,6 +4,6 @@
 
 pub mod elf;
 mod find;
-pub mod nature;
+pub mod is_mpi_program;
 
 pub use find::{failure, find, find_as};

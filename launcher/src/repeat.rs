@@ -2,7 +2,7 @@
 
 mod run_files;
 
-use crate::cli::launches::{Launch, Launches};
+use crate::cli::repeat_command::{Launch, Launches};
 use crate::program;
 use pmmpi::clock;
 use pmmpi::record::End;

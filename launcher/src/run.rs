@@ -6,9 +6,9 @@
 //! plain programs are in `pmmpi_workload`.
 
 mod choose_mode;
-mod disk_carrier;
 pub mod exec_runner;
 mod health_answer;
+mod keep_partial_run;
 pub mod kept_variables;
 mod mpi_program;
 pub mod node_record;
@@ -23,8 +23,8 @@ use crate::launch::Launch;
 use crate::program;
 use choose_mode::Choice;
 use pmmpi::clock;
+use pmmpi::counters::open_counters::OpenCounters;
 use pmmpi::counters::perf_event_open::Target;
-use pmmpi::counters::probe::Probe;
 use pmmpi::counters::requested;
 use pmmpi::record::run_file::{Slot, reserved_bytes, reserved_bytes_alone};
 use pmmpi::record::{End, Mode};

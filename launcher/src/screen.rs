@@ -14,10 +14,10 @@ mod supervisor;
 use crate::cli::options::{ActArgs, KernelArgs, ScreenArgs};
 use crate::cli::settings::Settings;
 use crate::launch::Launch;
+use crate::own_files;
 use crate::program;
 use crate::run::task::{Task, Way};
 use crate::run::{exec_runner, kept_variables, node_record, run_folder};
-use crate::tool_files;
 use pmmpi::clock;
 use pmmpi::node::NodeKey;
 use pmmpi::record::run_file::reserved_bytes;
@@ -93,7 +93,7 @@ fn check_end(settings: &ScreenSettings) -> Result<(), Failure> {
     if settings.act.is_some() {
         act_in_slurm::check()?;
     }
-    let report = tool_files::report()?;
+    let report = own_files::report()?;
     let mut command = Command::new(&report);
     let output = command.arg("screen").args(&settings.report).arg("--check").stdin(Stdio::null()).output();
     let output = output.map_err(|e| Failure::own(format_args!("{}: {e}", report.display())))?;
@@ -180,7 +180,7 @@ fn plan(
     }
     let mut rounds = task.plan(environment);
     rounds.header = header(&settings.run, rounds.header);
-    let mut report = vec![tool_files::report()?.into_os_string(), "screen".into()];
+    let mut report = vec![own_files::report()?.into_os_string(), "screen".into()];
     report.extend(settings.report.iter().cloned());
     Ok(ScreenPlan {
         rounds,

@@ -9,10 +9,10 @@ mod ceilings;
 mod documents;
 mod events;
 mod findings;
+mod measure_kernel;
 mod memory;
 mod pin;
 mod prefetchers;
-mod section;
 mod text;
 
 pub use ceilings::last_level_caches;
@@ -20,6 +20,7 @@ pub use memory::{caches_of, limit_bytes};
 
 use crate::cli::options::{FormatArg, Validation};
 use findings::{EventCheck, Findings, OnKind, StoredAt};
+use measure_kernel::{Measured, Place, Repeats, repeat};
 use memory::MemoryControllers;
 use pin::Pinned;
 use pmmpi::counters::event::{Event, Group};
@@ -30,7 +31,6 @@ use pmmpi_kernels::{Caches, Expected, Kernel};
 use pmmpi_workload::Failure;
 use pmmpi_workload::console::warn;
 use prefetchers::Prefetchers;
-use section::{Measured, Place, Repeats, repeat};
 use std::io::Write;
 use std::path::Path;
 
@@ -181,12 +181,13 @@ fn held(kernel: &'static Kernel, core: &Core) -> findings::KernelFindings {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Reference {
     Paper(Expected),
-    Beside(section::Beside),
+    Beside(measure_kernel::Beside),
 }
 
 fn expectations(kernel: &Kernel, known: &events::KnownEvents, caches: &Caches) -> Vec<(Event, Reference)> {
     let paper = kernel.expected(caches).into_iter().map(Reference::Paper);
-    let beside = section::Beside::ALL.into_iter().filter(|_| kernel.name == section::CLOCKS_KERNEL);
+    let beside =
+        measure_kernel::Beside::ALL.into_iter().filter(|_| kernel.name == measure_kernel::CLOCKS_KERNEL);
     let all = paper.chain(beside.map(Reference::Beside));
     all.filter_map(|reference| Some((known.find(reference.event())?, reference))).collect()
 }

@@ -1,6 +1,6 @@
 //! Event names of vendors' manuals. The program `pmmpi-names` looks them up in libpfm4.
 
-use crate::tool_files;
+use crate::own_files;
 use pmmpi::record::wire;
 use pmmpi_events::names::{VendorAnswer, VendorEvent};
 use std::process::{Command, Stdio};
@@ -16,7 +16,7 @@ pub fn described() -> Result<Vec<VendorEvent>, String> {
 }
 
 fn ask(command: &str, names: &[String]) -> Result<Vec<u8>, String> {
-    let program = tool_files::names().map_err(|e| e.to_string())?;
+    let program = own_files::names().map_err(|e| e.to_string())?;
     let mut asked = Command::new(program);
     asked.arg(command).args(names).env_remove("LD_PRELOAD").stdin(Stdio::null());
     let output = asked.output().map_err(|e| format!("pmmpi-names: {e}"))?;

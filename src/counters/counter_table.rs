@@ -1,6 +1,6 @@
 //! The memory of a rank's snapshots, which outlives the rank.
 
-use super::probe::{GROUP_HEAD, Opened};
+use super::open_counters::{GROUP_HEAD, Opened};
 use crate::regions::MOST;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;

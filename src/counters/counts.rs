@@ -1,7 +1,7 @@
 //! The counts of ranks, as ranks send them and as run files store them.
 
 use super::counter_table::{CounterTable, Snapshot, was_read};
-use super::probe::{CounterHandle, GROUP_HEAD, Opened, Scope, Set};
+use super::open_counters::{CounterHandle, GROUP_HEAD, Opened, Scope, Set};
 use crate::ids::{NodeId, RankId};
 use crate::regions::Regions;
 use serde::{Deserialize, Serialize};

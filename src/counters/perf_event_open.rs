@@ -4,7 +4,7 @@ use super::arm;
 use super::count_and_quality::Gap;
 use super::descriptor_room::DescriptorRoom;
 use super::event::{Encoding, Event, Group, Modes, kind};
-use super::probe::{CounterHandle, HandedDown, Opened, Probe, Scope, Set};
+use super::open_counters::{CounterHandle, HandedDown, OpenCounters, Opened, Scope, Set};
 use perf_event::{Builder, Counter, ReadFormat, events};
 use std::collections::HashMap;
 use std::io;
@@ -155,7 +155,7 @@ impl Counters {
     }
 }
 
-impl Probe for Counters {
+impl OpenCounters for Counters {
     fn opened(&self) -> &Opened {
         &self.opened
     }
@@ -183,7 +183,7 @@ impl Inherited {
     }
 }
 
-impl Probe for Inherited {
+impl OpenCounters for Inherited {
     fn opened(&self) -> &Opened {
         &self.0
     }

@@ -1,7 +1,7 @@
 //! Events that the user asks for in addition to the default set. The start of a run and the report show which of
 //! them cannot be counted.
 
-use super::probe::{Opened, Scope};
+use super::open_counters::{Opened, Scope};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -77,7 +77,7 @@ pub fn unopened(asked: &[AskedFor], opened: &Opened) -> Vec<Uncounted> {
 mod tests {
     use super::super::count_and_quality::Gap;
     use super::super::event::{Encoding, Event};
-    use super::super::probe::Set;
+    use super::super::open_counters::Set;
     use super::*;
 
     fn asked(typed: &str, events: &[&str]) -> AskedFor {

@@ -5,8 +5,8 @@ use super::default;
 use super::descriptor_room::DescriptorRoom;
 use super::event::Group;
 use super::expected::ExpectedInstructions;
+use super::open_counters::Scope;
 use super::perf_event_open::{Counters, Target};
-use super::probe::Scope;
 use super::requested::AskedFor;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
     use crate::counters::count_and_quality::Gap;
     use crate::counters::event::{Encoding, Event, kind};
-    use crate::counters::probe::Probe;
+    use crate::counters::open_counters::OpenCounters;
 
     #[test]
     fn what_is_asked_for_twice_is_counted_once() {

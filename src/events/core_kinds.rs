@@ -13,7 +13,7 @@
 
 use pmmpi::counters::count_and_quality::{Gap, Reading, WhyUnavailable};
 use pmmpi::counters::event::{Event, Modes, kind};
-use pmmpi::counters::probe::{Scope, Set};
+use pmmpi::counters::open_counters::{Scope, Set};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// The PMUs of a node's kinds of cores; empty if there is one kind. (On another node they have other numbers.)

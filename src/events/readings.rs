@@ -4,7 +4,7 @@ use crate::core_kinds::CoreKinds;
 use pmmpi::counters::count_and_quality::{Gap, Reading, WhyUnavailable};
 use pmmpi::counters::counts::{CountRow, Counts};
 use pmmpi::counters::event::Event;
-use pmmpi::counters::probe::{Scope, Set};
+use pmmpi::counters::open_counters::{Scope, Set};
 
 /// Every event of a row's set, and its reading. On a processor with several kinds of cores, the times of an event
 /// of one kind are replaced by those of the whole processor.

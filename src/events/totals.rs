@@ -7,7 +7,7 @@ use pmmpi::RankId;
 use pmmpi::counters::count_and_quality::{Gap, Quality, Reading};
 use pmmpi::counters::counts::{CountRow, Counts};
 use pmmpi::counters::event::Event;
-use pmmpi::counters::probe::Scope;
+use pmmpi::counters::open_counters::Scope;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
@@ -277,7 +277,7 @@ mod tests {
     use pmmpi::counters::count_and_quality::Gap;
     use pmmpi::counters::counts::GroupCounts;
     use pmmpi::counters::event::Encoding;
-    use pmmpi::counters::probe::Set;
+    use pmmpi::counters::open_counters::Set;
 
     fn set(gap: Option<Gap>) -> Set {
         let event = |name| Event::counted(name, Encoding::new(0, 0));

@@ -3,8 +3,8 @@
 //!
 //! A value has no names of devices, serial numbers or addresses, so that equal nodes have equal values.
 
-use super::counted::counted;
 use super::cpu_set::CpuSet;
+use super::equal_values::counted;
 use super::kernel_files::{entries, number, text};
 use super::links::{PcieDevice, pcie_devices, ports};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

@@ -1,6 +1,6 @@
 //! Settings of the kernel that an administrator may change: its command line, huge pages, frequencies of each core.
 
-use super::counted::counted;
+use super::equal_values::counted;
 use super::kernel_files::{entries, number, text};
 use std::path::Path;
 

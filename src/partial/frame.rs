@@ -8,7 +8,7 @@ use crate::ids::RankId;
 use crate::record::run_file::VERSION;
 use crate::record::{Part, RunHeader, wire};
 use crate::regions::Whereabouts;
-use crate::session::instructions::Keep;
+use crate::session::launcher_request::Keep;
 use crate::session::live_record::{self, LiveRecord, Phase};
 use crate::session::shared_memory::{Blob, SharedMemory};
 use serde::{Deserialize, Serialize};

@@ -2,7 +2,7 @@ use super::*;
 use crate::clock;
 use crate::counters::counter_table::CounterTable;
 use crate::counters::expected::ExpectedInstructions;
-use crate::counters::probe::{Scope, Scripted};
+use crate::counters::open_counters::{Scope, Scripted};
 use crate::counters::requested::AskedFor;
 use crate::ids::RankId;
 use crate::record::run_file::RunFileError;
@@ -47,7 +47,7 @@ fn ranks(size: u32, folder: &Path) -> Vec<Rank> {
         let began_ns = clock::monotonic_ns();
         let beginning = Beginning { began_ns, pings: false, tight_end: true, meeting: Meeting::default() };
         let (live, regions) = (shared.live(), shared.regions());
-        let memory = RankMemory { live, regions, counters: CounterTable::default() };
+        let memory = RankMemory { live, regions, snapshots: CounterTable::default() };
         let mut session = RankSession::open(memory, Scripted::default(), fabric, beginning);
         let part = session.part_before(Some("threads"), vec![]);
         let told = CarrierNote { folder: folder.to_owned(), part };

@@ -11,7 +11,7 @@ use crate::bounds::Pings;
 use crate::clock;
 use crate::counters::counter_table::{CounterTable, Snapshot};
 use crate::counters::counts::{Cost, Counts};
-use crate::counters::probe::Probe;
+use crate::counters::open_counters::OpenCounters;
 use crate::ids::RankId;
 use crate::node::{CpuSet, NodeKey, Watched};
 use crate::record::{End, KernelReport, KernelResult, Part, RankRecord, Screened};
@@ -29,15 +29,15 @@ pub struct RankMemory<'a> {
     pub live: &'a LiveRecord,
     /// Its regions.
     pub regions: &'a RegionTable,
-    /// Its snapshots, with room for all counters that its probe has opened.
-    pub counters: CounterTable<'a>,
+    /// Its snapshots of the counters, with room for all that the rank opened.
+    pub snapshots: CounterTable<'a>,
 }
 
 /// A measurement of this rank.
 pub struct RankSession<'a, F, P> {
     live: &'a LiveRecord,
-    counters: CounterTable<'a>,
-    probe: P,
+    snapshots: CounterTable<'a>,
+    counters: P,
     fabric: F,
     regions: Recorder<'a>,
     pings: Option<(Leaders, Pings)>,
@@ -85,19 +85,19 @@ pub struct OfNode {
 const AT_START: usize = 0;
 const AT_STOP: usize = 1;
 
-impl<'a, F: Fabric, P: Probe> RankSession<'a, F, P> {
+impl<'a, F: Fabric, P: OpenCounters> RankSession<'a, F, P> {
     /// Does everything that takes time, so that [`Self::start`] need not.
-    pub fn open(memory: RankMemory<'a>, probe: P, fabric: F, beginning: Beginning) -> Self {
-        let (RankMemory { live, regions, counters }, opened) = (memory, probe.opened().clone());
+    pub fn open(memory: RankMemory<'a>, counters: P, fabric: F, beginning: Beginning) -> Self {
+        let (RankMemory { live, regions, snapshots }, opened) = (memory, counters.opened().clone());
         live.rank.store(fabric.rank(), Relaxed);
         live.size.store(fabric.size(), Relaxed);
         clock::tsc(); // asks CPUID now, not at t1
         Self {
             live,
+            snapshots,
             counters,
-            probe,
             fabric,
-            regions: Recorder::new(regions, counters, opened),
+            regions: Recorder::new(regions, snapshots, opened),
             pings: None,
             allowed: CpuSet::allowed(),
             beginning,
@@ -136,7 +136,7 @@ impl<'a, F: Fabric, P: Probe> RankSession<'a, F, P> {
 
     /// Snapshot, t2, barrier, t3. The work is over.
     pub fn stop(&mut self) -> Result<(), FabricError> {
-        self.probe.verify(usize::MAX);
+        self.counters.verify(usize::MAX);
         self.count(Snapshot::Stop, AT_STOP);
         self.live.ran_on[AT_STOP].store(current_cpu(), Relaxed);
         self.live.real_ns[AT_STOP].store(clock::realtime_ns(), Relaxed);
@@ -147,7 +147,7 @@ impl<'a, F: Fabric, P: Probe> RankSession<'a, F, P> {
         self.live.raw_ns[AT_STOP].store(clock::raw_ns(), Relaxed);
         self.live.raw_slack_ns.fetch_add(clock::monotonic_ns() - t3_ns, Relaxed);
         // Entries that are still open end with the work.
-        let (stop, ending) = (self.counters.of(Snapshot::Stop), self.regions.ending());
+        let (stop, ending) = (self.snapshots.of(Snapshot::Stop), self.regions.ending());
         stop.iter().zip(ending).for_each(|(from, to)| to.store(from.load(Relaxed), Relaxed));
         self.regions.end_all(self.live.t_ns[2].load(Relaxed), t3_ns);
         self.live.set_phase(Phase::Released);
@@ -157,7 +157,7 @@ impl<'a, F: Fabric, P: Probe> RankSession<'a, F, P> {
     /// Reads in the same order at both ends, so that all differences cover the same length of time.
     fn count(&mut self, snapshot: Snapshot, at: usize) {
         let began_ns = clock::monotonic_ns();
-        self.probe.snapshot(self.counters.of(snapshot));
+        self.counters.snapshot(self.snapshots.of(snapshot));
         self.live.tsc[at].store(clock::tsc().unwrap_or(0), Relaxed);
         self.store_cpu_time(at);
         self.live.snapshot_ns[at].store(clock::monotonic_ns() - began_ns, Relaxed);
@@ -189,7 +189,7 @@ impl<'a, F: Fabric, P: Probe> RankSession<'a, F, P> {
         let t1_ns = clock::monotonic_ns();
         self.look(t1_ns);
         if let Some(start) = self.regions.begin(name, t0_ns, t1_ns) {
-            self.probe.snapshot(start);
+            self.counters.snapshot(start);
         }
         self.judge(name, passed)
     }
@@ -199,7 +199,7 @@ impl<'a, F: Fabric, P: Probe> RankSession<'a, F, P> {
     pub fn leave_region(&mut self, name: &[u8]) -> Result<(), FabricError> {
         self.regions.arrive(name, At::End);
         self.look(clock::monotonic_ns());
-        self.probe.snapshot(self.regions.ending());
+        self.counters.snapshot(self.regions.ending());
         let t2_ns = clock::monotonic_ns();
         let passed = self.fabric.barrier(Wait::Eager, &mut || ());
         let t3_ns = clock::monotonic_ns();
@@ -218,7 +218,7 @@ impl<'a, F: Fabric, P: Probe> RankSession<'a, F, P> {
     fn look(&mut self, now_ns: i64) {
         const HOLDS_NS: i64 = 100_000;
         if now_ns - self.looked_ns >= HOLDS_NS {
-            self.probe.verify(self.regions.ending().len());
+            self.counters.verify(self.regions.ending().len());
             self.looked_ns = now_ns;
         }
     }
@@ -261,7 +261,7 @@ impl<'a, F: Fabric, P: Probe> RankSession<'a, F, P> {
     fn counts(&self, regions: &Regions) -> Counts {
         let snapshots_ns = self.live.snapshot_ns.each_ref().map(|took| took.load(Relaxed));
         let cost = Cost { opening_ns: self.live.opening_ns.load(Relaxed), snapshots_ns };
-        Counts::of_rank(self.rank(), self.probe.opened(), self.counters, regions).at_cost(cost)
+        Counts::of_rank(self.rank(), self.counters.opened(), self.snapshots, regions).at_cost(cost)
     }
 
     fn stamp(&self, which: usize) -> i64 {
@@ -330,9 +330,9 @@ fn current_cpu() -> i32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::counters::probe::Scripted;
+    use crate::counters::open_counters::Scripted;
     use crate::record::{Mode, Run, RunHeader};
-    use crate::session::instructions::Instructions;
+    use crate::session::launcher_request::SharedRequest;
     use crate::transport::fabric::{Solo, Threads};
     use std::time::Duration;
 
@@ -346,13 +346,13 @@ mod tests {
         mut fabric: F,
     ) -> RankSession<'a, F, Scripted> {
         let began_ns = clock::monotonic_ns();
-        let told = Instructions::share(&mut fabric, || Instructions {
+        let told = SharedRequest::share(&mut fabric, || SharedRequest {
             meeting: Meeting::arrange(),
-            ..Instructions::default()
+            ..SharedRequest::default()
         })
         .unwrap();
         let beginning = Beginning { began_ns, pings: true, tight_end: true, meeting: told.meeting };
-        let memory = RankMemory { live, regions, counters: CounterTable::default() };
+        let memory = RankMemory { live, regions, snapshots: CounterTable::default() };
         RankSession::open(memory, Scripted::default(), fabric, beginning)
     }
 

@@ -1,7 +1,7 @@
 //! A rank's regions during the measurement: a fixed table in memory that outlives the rank.
 
 use crate::counters::counter_table::CounterTable;
-use crate::counters::probe::Opened;
+use crate::counters::open_counters::Opened;
 use crate::ids::RankId;
 use crate::regions::{At, MOST, RegionTotals, Regions, Whereabouts};
 use crate::text::of_bytes;

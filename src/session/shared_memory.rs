@@ -6,7 +6,7 @@
 //! stores while the work runs; byte strings follow in fixed places.
 
 use crate::counters::counter_table::CounterTable;
-use crate::counters::probe::Opened;
+use crate::counters::open_counters::Opened;
 use crate::session::live_record::LiveRecord;
 use crate::session::live_regions::RegionTable;
 use std::fs::File;
@@ -27,14 +27,14 @@ pub enum Blob {
     Node = 0,
     /// The plan for the runner, from the launcher.
     Plan = 1,
-    /// Instructions for the agent, from the launcher: [`crate::session::instructions::AgentInstructions`] or
+    /// What the launcher asks of the agent: [`crate::session::launcher_request::LauncherRequest`] or
     /// nothing.
-    Instructions = 2,
+    Request = 2,
     /// Where to keep the run, from the agent: a [`crate::partial::CarrierNote`].
     Kept = 3,
     /// The expected world of MPI, from the launcher: a [`crate::session::launch_check::Expectation`], or nothing.
     Expectation = 4,
-    /// A [`crate::counters::probe::HandedDown`], from the launcher, or nothing.
+    /// A [`crate::counters::open_counters::HandedDown`], from the launcher, or nothing.
     Counters = 5,
     /// The counts of a rank that ended badly, from its launcher: [`crate::counters::counts::Counts`].
     Counted = 6,

@@ -6,8 +6,8 @@ use pmmpi::counters::counter_table::{CounterTable, Snapshot};
 use pmmpi::counters::counts::Counts;
 use pmmpi::counters::default;
 use pmmpi::counters::event::{Encoding, Event, Group, kind};
+use pmmpi::counters::open_counters::{CounterHandle, OpenCounters, Opened, Scope, Set};
 use pmmpi::counters::perf_event_open::{Counters, Inherited, Target};
-use pmmpi::counters::probe::{CounterHandle, Opened, Probe, Scope, Set};
 use pmmpi::regions::Regions;
 use pmmpi_events::readings::readings;
 use std::path::Path;
@@ -30,14 +30,14 @@ impl Counted {
     }
 
     /// Reads the open counters, runs the work, and reads them again.
-    pub fn with(probe: &mut impl Probe, work: impl FnOnce()) -> Self {
-        let words = CounterTable::words(probe.opened());
+    pub fn with(counters: &mut impl OpenCounters, work: impl FnOnce()) -> Self {
+        let words = CounterTable::words(counters.opened());
         let words: Vec<AtomicU64> = (0..words).map(|_| AtomicU64::new(0)).collect();
-        let table = CounterTable::new(&words, probe.opened());
-        probe.snapshot(table.of(Snapshot::Start));
+        let table = CounterTable::new(&words, counters.opened());
+        counters.snapshot(table.of(Snapshot::Start));
         work();
-        probe.snapshot(table.of(Snapshot::Stop));
-        Self { counts: Counts::of_rank(RankId(0), probe.opened(), table, &Regions::default()) }
+        counters.snapshot(table.of(Snapshot::Stop));
+        Self { counts: Counts::of_rank(RankId(0), counters.opened(), table, &Regions::default()) }
     }
 
     /// Every event with its reading, in the requested order; none if nothing was counted.

@@ -7,7 +7,7 @@ use pmmpi_analysis::stats::class_runs::ClassRuns;
 use pmmpi_analysis::stats::random::Random;
 use pmmpi_analysis::stats::resolution::Units;
 use pmmpi_analysis::stats::verdict_rule::Verdict;
-use pmmpi_analysis::stats::{bimodal, drift, flaky, median, runs, within_nodes};
+use pmmpi_analysis::stats::{bimodal, drift, flaky, node_median, slow_runs, within_nodes};
 use std::ops::Range;
 
 /// The fleets with these seeds.
@@ -76,7 +76,8 @@ pub fn of_adaptive_screening(recipe: &Recipe, seeds: Range<u64>) -> (Score, f64)
 pub fn bimodal_share(recipe: &Recipe, seeds: Range<u64>) -> f64 {
     let count = seeds.end - seeds.start;
     let looks_bimodal = |fleet: &Fleet| {
-        let mut medians: Vec<f64> = median::of_nodes(&class(fleet)).iter().map(|node| node.median).collect();
+        let mut medians: Vec<f64> =
+            node_median::of_nodes(&class(fleet)).iter().map(|node| node.median).collect();
         medians.sort_unstable_by(f64::total_cmp);
         bimodal::modes(&medians, None, &bimodal::BimodalSettings::default()).is_some()
     };
@@ -104,9 +105,15 @@ pub fn flaky(seeds: Range<u64>) -> Score {
         let times = [good.times, bad.times].concat();
         let ends: Vec<usize> = (1..=2000).map(|node| node * 20).collect();
         let Some(class) = ClassRuns::new(&times, &ends) else { continue };
-        let medians = median::of_nodes(&class);
+        let medians = node_median::of_nodes(&class);
         let Some(sigma) = within_nodes::sigma(&class, &medians) else { continue };
-        let slow = runs::slow(&class, &medians, sigma, &Units::default(), &runs::SlowRunSettings::default());
+        let slow = slow_runs::slow(
+            &class,
+            &medians,
+            sigma,
+            &Units::default(),
+            &slow_runs::SlowRunSettings::default(),
+        );
         let mut is_slow = vec![false; times.len()];
         slow.iter().for_each(|run| is_slow[run.node * 20 + run.run] = true);
         let session =

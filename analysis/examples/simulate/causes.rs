@@ -4,8 +4,8 @@ use crate::fleet::SLOW_NODE;
 use crate::methods;
 use pmmpi_analysis::stats::cause::{self, explain};
 use pmmpi_analysis::stats::class_runs::ClassRuns;
-use pmmpi_analysis::stats::median;
 use pmmpi_analysis::stats::node_counts::Counted;
+use pmmpi_analysis::stats::node_median;
 use pmmpi_analysis::stats::random::Random;
 use pmmpi_analysis::stats::resolution::Units;
 use pmmpi_analysis::stats::verdict_rule::{self, Verdict};
@@ -139,7 +139,7 @@ fn fleet(recipe: &Recipe, seed: u64) -> Vec<Said> {
     }
     let ends: Vec<usize> = (1..=recipe.nodes).map(|node| node * RUNS).collect();
     let Some(class) = ClassRuns::new(&times, &ends) else { return Vec::new() };
-    let medians = median::of_nodes(&class);
+    let medians = node_median::of_nodes(&class);
     let judged = verdict_rule::judge(
         &methods::measured(&class, &medians),
         &Units::default(),

@@ -1,10 +1,10 @@
 //! pmmpi's method and other methods to find slow nodes, all on the same times.
 
 use pmmpi_analysis::stats::class_runs::ClassRuns;
-use pmmpi_analysis::stats::median::{self, NodeMedian};
+use pmmpi_analysis::stats::node_median::{self, NodeMedian};
 use pmmpi_analysis::stats::resolution::Units;
 use pmmpi_analysis::stats::verdict_rule::{self, MeasuredNode, NodeJudgement, Verdict, VerdictSettings};
-use pmmpi_analysis::stats::{normal, runs, within_nodes};
+use pmmpi_analysis::stats::{normal, slow_runs, within_nodes};
 
 /// Returns for each node whether it is slow.
 pub type Method = fn(&ClassRuns) -> Vec<bool>;
@@ -68,7 +68,7 @@ pub fn at_least(class: &ClassRuns, least: Verdict) -> Vec<bool> {
 
 /// Uses the tool's defaults.
 fn judge(class: &ClassRuns) -> Vec<NodeJudgement> {
-    let medians = median::of_nodes(class);
+    let medians = node_median::of_nodes(class);
     verdict_rule::judge(&measured(class, &medians), &Units::default(), &VerdictSettings::default())
 }
 
@@ -82,7 +82,7 @@ pub fn measured(class: &ClassRuns, medians: &[NodeMedian]) -> Vec<MeasuredNode> 
 
 /// Returns for each run whether it is slow.
 pub fn slow_runs(class: &ClassRuns) -> Vec<bool> {
-    let medians = median::of_nodes(class);
+    let medians = node_median::of_nodes(class);
     let mut slow = vec![false; class.run_count()];
     let starts: Vec<usize> = class
         .nodes()
@@ -93,14 +93,16 @@ pub fn slow_runs(class: &ClassRuns) -> Vec<bool> {
         })
         .collect();
     let Some(sigma) = within_nodes::sigma(class, &medians) else { return slow };
-    for run in runs::slow(class, &medians, sigma, &Units::default(), &runs::SlowRunSettings::default()) {
+    for run in
+        slow_runs::slow(class, &medians, sigma, &Units::default(), &slow_runs::SlowRunSettings::default())
+    {
         slow[starts[run.node] + run.run] = true;
     }
     slow
 }
 
 fn medians(class: &ClassRuns) -> Vec<f64> {
-    median::of_nodes(class).iter().map(|node: &NodeMedian| node.median).collect()
+    node_median::of_nodes(class).iter().map(|node: &NodeMedian| node.median).collect()
 }
 
 fn mean(values: &[f64]) -> f64 {

@@ -18,7 +18,7 @@ use pmmpi::NodeId;
 use pmmpi::counters::count_and_quality::Quality;
 use pmmpi::counters::counts::CountRow;
 use pmmpi::counters::event::Event;
-use pmmpi::counters::probe::Scope;
+use pmmpi::counters::open_counters::Scope;
 use pmmpi::node::CpuSet;
 use pmmpi::record::{NodeRecord, RankRecord, Run};
 use pmmpi_events::metrics::{
@@ -228,7 +228,7 @@ mod tests {
     use pmmpi::counters::count_and_quality::Gap;
     use pmmpi::counters::counts::GroupCounts;
     use pmmpi::counters::event::{Encoding, kind};
-    use pmmpi::counters::probe::Set;
+    use pmmpi::counters::open_counters::Set;
     use pmmpi::node::{CpuSet, Hardware, NodeFacts, NodeKey};
     use pmmpi::record::{End, Mode, RunHeader};
     use pmmpi_events::validation::Trust;

@@ -5,7 +5,7 @@
 
 use crate::table::place_table::{Place, PlaceResult, PlaceRow, PlaceTable, RunOfRows};
 use pmmpi::counters::count_and_quality::Quality;
-use pmmpi::counters::probe::Scope;
+use pmmpi::counters::open_counters::Scope;
 use pmmpi::node::{CpuSet, HwThread, Topology};
 use pmmpi::record::{NodeRecord, RankRecord, Run};
 use pmmpi_events::metrics::MetricInput;

@@ -167,7 +167,7 @@ fn compare(places: &mut [PlaceSummary]) {
             let values = whole.iter().filter_map(|place| place.usual.metrics.get(metric).copied());
             let mut ascending: Vec<f64> = values.filter(|value| value.is_finite()).collect();
             ascending.sort_unstable_by(f64::total_cmp);
-            let Some(middle) = crate::stats::median::of_ascending(&ascending) else { continue };
+            let Some(middle) = crate::stats::node_median::of_ascending(&ascending) else { continue };
             let Some(spread) = qn(&ascending).filter(|_| ascending.len() >= FEWEST_COMPARED && middle > 0.0)
             else {
                 continue;
@@ -268,5 +268,5 @@ impl PlaceValues {
 /// `None` without a value.
 fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_unstable_by(f64::total_cmp);
-    crate::stats::median::of_ascending(&values)
+    crate::stats::node_median::of_ascending(&values)
 }

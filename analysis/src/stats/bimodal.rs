@@ -1,6 +1,6 @@
 //! Detects a class that is really two classes: its nodes ought to be equal, but are of two kinds.
 
-use super::{median, resolution};
+use super::{node_median, resolution};
 
 /// When a class looks bimodal.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -61,7 +61,8 @@ pub fn modes(ascending: &[f64], unit: Option<f64>, settings: &BimodalSettings) -
         None => dip(ascending)?,
     };
     let (fast, slow) = ascending.split_at(parting(ascending));
-    let mode = |nodes: &[f64]| Some(ClassMode { nodes: nodes.len(), centre: median::of_ascending(nodes)? });
+    let mode =
+        |nodes: &[f64]| Some(ClassMode { nodes: nodes.len(), centre: node_median::of_ascending(nodes)? });
     let modes = TwoModes { dip, fast: mode(fast)?, slow: mode(slow)? };
     let is_far = modes.slow.centre - modes.fast.centre > settings.delta.ln_1p();
     let is_part = modes.fast.nodes.min(modes.slow.nodes) >= settings.min_part;

@@ -6,7 +6,7 @@
 //! All promises about a node come from the probabilities of theta_i given the data.
 
 use super::resolution::{self, Units};
-use super::{median, normal, within_nodes};
+use super::{node_median, normal, within_nodes};
 
 /// The time of a node.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -92,7 +92,7 @@ impl ClassModel {
         }
         let mut ascending: Vec<f64> = times.iter().map(|node| node.median).collect();
         ascending.sort_unstable_by(f64::total_cmp);
-        let centre = median::of_ascending(&ascending)?;
+        let centre = node_median::of_ascending(&ascending)?;
         let own: Vec<f64> = times.iter().map(|node| node.variance).collect();
         let typical = within_nodes::median_of(&mut own.clone())?;
         let of_reference = within_nodes::variance_factor(count - 1);

@@ -1,7 +1,7 @@
 //! Detects a node that grows slower from session to session, and since when.
 
 use super::class_runs::ClassRuns;
-use super::{median, within_nodes};
+use super::{node_median, within_nodes};
 
 /// When a drift raises an alarm.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -50,7 +50,7 @@ pub fn deviation(histories: &[&[f64]], settings: &DriftSettings) -> Option<f64> 
     let ends: Vec<usize> = (1..=baselines.len()).map(|node| node * settings.baseline).collect();
     let sessions = baselines.concat();
     let class = ClassRuns::new(&sessions, &ends)?;
-    within_nodes::sigma(&class, &median::of_nodes(&class))
+    within_nodes::sigma(&class, &node_median::of_nodes(&class))
 }
 
 /// The alarms of one node. `relative` has one value per session in the order of time: the node's median minus the

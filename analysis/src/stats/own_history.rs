@@ -8,7 +8,7 @@ mod course;
 
 pub use course::Course;
 
-use super::{benjamini_hochberg, class_model, median, normal, within_nodes};
+use super::{benjamini_hochberg, class_model, node_median, normal, within_nodes};
 
 /// When a node counts as changed.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -38,7 +38,7 @@ pub struct SessionTime {
     pub time: f64,
     /// The variance of the error of the median from the differences between runs.
     pub variance: f64,
-    /// How far the true median may be below and above `time`: see [`median::NodeMedian::reach`].
+    /// How far the true median may be below and above `time`: see [`node_median::NodeMedian::reach`].
     pub reach: [f64; 2],
     /// The variance of the session's level, as a multiple of the variance of one node's time in it.
     pub level: f64,
@@ -385,7 +385,7 @@ fn running_medians<'a>(sessions: impl Iterator<Item = &'a SessionTime>) -> Vec<f
     let (mut ascending, mut medians) = (Vec::new(), Vec::new());
     for session in sessions {
         insert(&mut ascending, session.time);
-        medians.push(median::of_ascending(&ascending).unwrap_or_default());
+        medians.push(node_median::of_ascending(&ascending).unwrap_or_default());
     }
     medians
 }

@@ -1,13 +1,13 @@
 //! At which places of a node a run differs from the other runs: cores, sockets or ranks.
 //!
-//! The test is the test of slow runs ([`super::runs`]); each place has the role of a node. A place has a value in
+//! The test is the test of slow runs ([`super::slow_runs`]); each place has the role of a node. A place has a value in
 //! each run, and the noise of values is estimated over all places together. Benjamini-Hochberg covers all places and
 //! runs.
 
 use super::class_runs::ClassRuns;
 use super::resolution::Units;
-use super::runs::{SlowRunSettings, SlowRunTest, slow};
-use super::{median, within_nodes};
+use super::slow_runs::{SlowRunSettings, SlowRunTest, slow};
+use super::{node_median, within_nodes};
 
 /// A place at which a run differs.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -37,7 +37,7 @@ pub fn slow_places(values: &[Vec<f64>], settings: &SlowRunSettings) -> Vec<SlowP
         }
     }
     let Some(class) = ClassRuns::new(&all, &ends) else { return Vec::new() };
-    let medians = median::of_nodes(&class);
+    let medians = node_median::of_nodes(&class);
     let Some(sigma) = within_nodes::sigma(&class, &medians) else { return Vec::new() };
     let found = slow(&class, &medians, sigma, &Units::default(), settings);
     let of = |of: &SlowRunTest| {

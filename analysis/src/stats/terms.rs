@@ -15,7 +15,7 @@
 //! imbalance b is a term of its own if there are several ranks.
 
 use super::node_counts::Counted;
-use super::{median, qn_scale};
+use super::{node_median, qn_scale};
 
 /// A factor of the time, minus that of the reference (in ln T). A value above 0 makes the node slower.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -323,7 +323,7 @@ impl Decomposition {
 pub(super) fn middle_and_spread(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     let mut ascending: Vec<f64> = values.collect();
     ascending.sort_unstable_by(f64::total_cmp);
-    Some((median::of_ascending(&ascending)?, qn_scale::qn(&ascending)?))
+    Some((node_median::of_ascending(&ascending)?, qn_scale::qn(&ascending)?))
 }
 
 /// L(a, b) = (a - b) / ln(a / b), L(a, a) = a: the logarithmic mean of two positive numbers.

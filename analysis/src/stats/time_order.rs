@@ -229,7 +229,7 @@ mod tests {
             assert!((covered - expected).abs() < 0.025, "{correlation}: {covered} {expected}");
         }
         let none = Dependence { correlation: 0.0, p: 0.0 };
-        let (outside, _, exact) = crate::stats::median::interval(101).unwrap();
+        let (outside, _, exact) = crate::stats::node_median::interval(101).unwrap();
         assert!((none.coverage(101, outside) - exact).abs() < 1e-4);
         assert!(Dependence { correlation: 0.999, p: 0.0 }.coverage(1_000_000, 499_000) < 0.5);
     }

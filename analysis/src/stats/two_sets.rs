@@ -3,7 +3,7 @@
 //! A unit is a node, or a job on several nodes. Each unit has its own times. All values are natural logarithms.
 
 use super::class_runs::ClassRuns;
-use super::{benjamini_hochberg, class_model, median, normal, within_nodes};
+use super::{benjamini_hochberg, class_model, node_median, normal, within_nodes};
 
 /// What is assumed, and when a difference counts.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -139,7 +139,7 @@ pub fn compare(
     let mut known: Vec<Estimate> = changes.iter().flatten().copied().filter(counts).collect();
     known.sort_unstable_by(|a, b| a.change.total_cmp(&b.change));
     let ascending: Vec<f64> = known.iter().map(|estimate| estimate.change).collect();
-    let change = median::of_ascending(&ascending)?;
+    let change = node_median::of_ascending(&ascending)?;
     let error = class_error(&known, change);
     // The usual unit decides, as for the variance.
     let freedom = within_nodes::median_of(&mut known.iter().map(|of| of.freedom).collect::<Vec<_>>());
@@ -148,7 +148,8 @@ pub fn compare(
     // Both the difference and its error vary, so this is more than the sum of two quantiles (docs/simulation.md).
     let each = settings.q / families / classes.max(1) as f64;
     let visible = 2.0 * t(1.0 - each / 2.0) * (1.0 + 1.0 / freedom);
-    let of_order = median::interval(ascending.len()).map(|(low, high, _)| [ascending[low], ascending[high]]);
+    let of_order =
+        node_median::interval(ascending.len()).map(|(low, high, _)| [ascending[low], ascending[high]]);
     let of_runs = error.map(|error| [change - t(0.975) * error, change + t(0.975) * error]);
     Some(ClassChange {
         change,
@@ -360,7 +361,7 @@ fn variance_of(groups: impl Iterator<Item = Vec<f64>>, fewest: f64) -> Option<(f
         return standard;
     }
     let class = ClassRuns::new(&values, &ends)?;
-    let sigma = within_nodes::sigma(&class, &median::of_nodes(&class))?;
+    let sigma = within_nodes::sigma(&class, &node_median::of_nodes(&class))?;
     // If more than half of the values are equal, the rest decides.
     if sigma < LEAST_SIGMA { standard } else { Some((sigma * sigma, EFFICIENCY * freedom)) }
 }

@@ -5,7 +5,7 @@
 //! classes that are not normally distributed. B alone finds the slow tail of every class.
 
 use super::class_model::{ClassModel, ClassPrior, NodeEstimate, NodeTime};
-use super::median::NodeMedian;
+use super::node_median::NodeMedian;
 use super::resolution::Units;
 use super::{benjamini_hochberg, normal};
 
@@ -207,14 +207,14 @@ mod tests {
     use super::*;
     use crate::stats::class_runs::ClassRuns;
     use crate::stats::random::Random;
-    use crate::stats::{median, within_nodes};
+    use crate::stats::{node_median, within_nodes};
     use proptest::prelude::*;
 
     fn judged(nodes: &[Vec<f64>]) -> Vec<NodeJudgement> {
         let ends: Vec<usize> = (1..=nodes.len()).map(|n| nodes[..n].iter().map(Vec::len).sum()).collect();
         let times = nodes.concat();
         let class = ClassRuns::new(&times, &ends).unwrap();
-        let medians = median::of_nodes(&class);
+        let medians = node_median::of_nodes(&class);
         let sigma = within_nodes::sigma(&class, &medians);
         let variance = |runs| sigma.map(|sigma| within_nodes::variance_factor(runs) * sigma * sigma);
         let of = |node: &NodeMedian| MeasuredNode::new(node, variance(node.runs));

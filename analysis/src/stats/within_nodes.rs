@@ -1,7 +1,7 @@
 //! How much the runs of one node differ, pooled over the nodes of a class.
 
 use super::class_runs::ClassRuns;
-use super::median::{self, NodeMedian};
+use super::node_median::{self, NodeMedian};
 use super::normal;
 use std::f64::consts::{FRAC_1_SQRT_2, PI};
 
@@ -52,7 +52,7 @@ pub fn sigma_of_deviations(nodes: impl Iterator<Item = (usize, f64)>) -> Option<
 }
 
 /// Quantiles of the normal distribution: a probability of 99 %, and the upper end of an interval with
-/// [`median::LEAST_COVERAGE`]. An archive has millions of medians, so they are not computed each time.
+/// [`node_median::LEAST_COVERAGE`]. An archive has millions of medians, so they are not computed each time.
 const Z_CERTAIN: f64 = 2.326_347_874_040_841;
 const Z_INTERVAL: f64 = 1.862_731_867_421_652;
 
@@ -60,7 +60,7 @@ const Z_INTERVAL: f64 = 1.862_731_867_421_652;
 /// T). The distribution of the median stands for the single runs: normal, with the variance v_k sigma^2.
 pub fn known_median(runs: usize, median: f64, sigma: Option<f64>) -> NodeMedian {
     let error = variance_factor(runs).sqrt() * sigma.unwrap_or_default();
-    let lower = if runs >= median::FEWEST_OF_INTERVAL { Z_INTERVAL * error } else { 0.0 };
+    let lower = if runs >= node_median::FEWEST_OF_INTERVAL { Z_INTERVAL * error } else { 0.0 };
     NodeMedian {
         runs,
         median,
@@ -123,7 +123,7 @@ pub fn median_of(values: &mut [f64]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::median;
+    use crate::stats::node_median;
     use crate::stats::random::Random;
 
     /// 40,000 nodes with k normal runs each: sigma_w is 1, medians vary by v_k, deviations by f_k.
@@ -135,7 +135,7 @@ mod tests {
             let times: Vec<f64> = (0..nodes * count).map(|_| random.normal()).collect();
             let ends: Vec<usize> = (1..=nodes).map(|node| node * count).collect();
             let class = ClassRuns::new(&times, &ends).unwrap();
-            let medians = median::of_nodes(&class);
+            let medians = node_median::of_nodes(&class);
             let sigma = sigma(&class, &medians).unwrap();
             assert!((sigma - 1.0).abs() < 0.006, "C_{count}: {sigma}");
             let variance = medians.iter().map(|node| node.median.powi(2)).sum::<f64>() / nodes as f64;
@@ -154,9 +154,9 @@ mod tests {
     #[test]
     fn quantiles_are_those_of_the_normal_distribution() {
         assert!((Z_CERTAIN - normal::quantile(0.99)).abs() < 1e-12);
-        assert!((Z_INTERVAL - normal::quantile((1.0 + median::LEAST_COVERAGE) / 2.0)).abs() < 1e-12);
-        let enough = |runs| median::interval(runs).is_some();
-        assert!(enough(median::FEWEST_OF_INTERVAL) && !enough(median::FEWEST_OF_INTERVAL - 1));
+        assert!((Z_INTERVAL - normal::quantile((1.0 + node_median::LEAST_COVERAGE) / 2.0)).abs() < 1e-12);
+        let enough = |runs| node_median::interval(runs).is_some();
+        assert!(enough(node_median::FEWEST_OF_INTERVAL) && !enough(node_median::FEWEST_OF_INTERVAL - 1));
     }
 
     /// Nodes of equal and of unequal numbers of runs.
@@ -203,6 +203,6 @@ mod tests {
     #[test]
     fn single_runs_say_nothing_of_it() {
         let class = ClassRuns::new(&[1.0, 2.0], &[1, 2]).unwrap();
-        assert_eq!(sigma(&class, &median::of_nodes(&class)), None);
+        assert_eq!(sigma(&class, &node_median::of_nodes(&class)), None);
     }
 }

@@ -3,7 +3,7 @@
 //! The table is a data frame, so that Polars and every tool that reads Parquet can query it. [`PlaceTable::sums`] adds up
 //! its rows by node, socket, NUMA node, core or rank.
 
-use pmmpi::counters::probe::Scope;
+use pmmpi::counters::open_counters::Scope;
 use polars::prelude::*;
 use std::collections::{BTreeSet, HashSet};
 

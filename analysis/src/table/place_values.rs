@@ -2,7 +2,7 @@
 
 use super::place_table::{Level, Place, PlaceTable};
 use pmmpi::counters::count_and_quality::Quality;
-use pmmpi::counters::probe::Scope;
+use pmmpi::counters::open_counters::Scope;
 use pmmpi_events::metrics::{CpuKind, Meaning, MetricInput, MetricInputs, Per, amount, catalogue, evaluate};
 use pmmpi_events::validation::EventVerdict;
 use polars::prelude::*;

@@ -5,7 +5,7 @@ use super::judged_session::Sessions;
 use super::measured_again;
 use super::node_report::{ClassMoved, ClassReport};
 use crate::stats::own_history::{self, OwnHistorySettings, OwnVerdict, SessionTime};
-use crate::stats::{median, within_nodes};
+use crate::stats::{node_median, within_nodes};
 
 /// The level of a class in its sessions is known less well than that of a node: how much it usually varies (ln T), and
 /// the number of sessions that this assumption counts for.
@@ -57,7 +57,7 @@ pub(super) fn follow_unchanged(
     nodes.sort_unstable_by(|a, b| a.1.total_cmp(&b.1));
     let moved: Vec<f64> =
         nodes.iter().map(|(_, change)| *change).filter(|change| *change > settings.delta.ln_1p()).collect();
-    let Some(by) = median::of_ascending(&moved) else { return followed };
+    let Some(by) = node_median::of_ascending(&moved) else { return followed };
     let is_unchanged = |change: f64| change.abs() <= by * UNCHANGED_PART;
     let is_between = |change: f64| change > by * UNCHANGED_PART && change < by * (1.0 - UNCHANGED_PART);
     let unchanged: Vec<usize> =
@@ -109,8 +109,8 @@ fn moved(
     let step = Step::of(settings, effects, centres)?;
     let changes: Vec<f64> =
         of_nodes(histories, step.first, step.last)?.into_iter().map(|(_, change)| change).collect();
-    let (low, high, _) = median::interval(changes.len())?;
-    let middle = median::of_ascending(&changes)?;
+    let (low, high, _) = node_median::interval(changes.len())?;
+    let middle = node_median::of_ascending(&changes)?;
     // The nodes themselves must agree: new nodes in place of others also change a level.
     let [low, high] = [changes[low], changes[high]];
     let is_moved = low * high > 0.0 && middle.abs() > settings.delta.ln_1p();

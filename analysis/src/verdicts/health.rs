@@ -3,7 +3,7 @@
 use super::judged_session::JudgedSession;
 use super::node_report::FactChange;
 use crate::stats::health::HealthColumn;
-use crate::stats::median::NodeMedian;
+use crate::stats::node_median::NodeMedian;
 use crate::table::RunTable;
 use pmmpi::node::HEALTH_COUNTS;
 

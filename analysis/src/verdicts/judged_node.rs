@@ -8,7 +8,7 @@ use super::measured_when::TimeOrder;
 use super::suspects::SuspectSessions;
 use super::{JudgeSettings, sessions_at_a_time, why};
 use crate::stats::cause::{Explanation, NoCause};
-use crate::stats::median;
+use crate::stats::node_median;
 use crate::stats::verdict_rule::{NodeJudgement, Verdict};
 use crate::table::{RunTable, SharedNames};
 use crate::verdicts::node_report::{HistoryReport, NodeReport, Presence, WhyReport};
@@ -105,7 +105,7 @@ fn report(
         true => middle.median.exp(),
         false => seconds(middle.median, row as u32),
     };
-    let ranks = median::interval(rows.len()).filter(|_| middle.interval.is_some());
+    let ranks = node_median::interval(rows.len()).filter(|_| middle.interval.is_some());
     let interval = ranks.zip(middle.interval).map(|((low, high, _), interval)| {
         [seconds(interval.low, rows[low]), seconds(interval.high, rows[high])]
     });

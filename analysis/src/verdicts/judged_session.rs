@@ -4,11 +4,11 @@ use super::JudgeSettings;
 use super::measured_when::{self, TimeOrder};
 use super::rounds_of_runs::{self, RoundEffects};
 use crate::stats::class_runs::ClassRuns;
-use crate::stats::median::{self, NodeMedian};
+use crate::stats::node_median::{self, NodeMedian};
 use crate::stats::resolution::{self, Units};
 use crate::stats::time_order::{self, Dependence};
 use crate::stats::verdict_rule::{self, MeasuredNode, NodeJudgement, Verdict};
-use crate::stats::{runs, within_nodes};
+use crate::stats::{slow_runs, within_nodes};
 use crate::table::{RunTable, SharedNames, UNDATED, instant};
 use std::ops::Range;
 use std::sync::Arc;
@@ -123,7 +123,7 @@ impl<'a> JudgedSession<'a> {
         let class = ClassRuns::new(&times, &ends)?;
         let median = |(rows, medians): (&&[u32], &[f64])| {
             let runs: Vec<usize> = rows.iter().map(|row| of(row).0).collect();
-            within_nodes::known_median(runs.iter().sum(), median::weighted(medians, &runs), sigma)
+            within_nodes::known_median(runs.iter().sum(), node_median::weighted(medians, &runs), sigma)
         };
         let medians: Vec<NodeMedian> = nodes.iter().zip(class.nodes()).map(median).collect();
         let middle = middle_of(&medians)?;
@@ -273,11 +273,11 @@ impl<'a> JudgedSession<'a> {
     }
 
     /// Runs that are slower than the other runs of their node.
-    pub fn slow_runs(&self, settings: &JudgeSettings) -> Vec<runs::SlowRunTest> {
+    pub fn slow_runs(&self, settings: &JudgeSettings) -> Vec<slow_runs::SlowRunTest> {
         let class = ClassRuns::new(&self.times, &self.ends).zip(self.sigma).filter(|_| !self.has_medians);
-        let slow = |(class, sigma)| runs::slow(&class, &self.medians, sigma, &self.units, &settings.run);
+        let slow = |(class, sigma)| slow_runs::slow(&class, &self.medians, sigma, &self.units, &settings.run);
         let mut found = class.map(slow).unwrap_or_default();
-        found.retain(|slow: &runs::SlowRunTest| {
+        found.retain(|slow: &slow_runs::SlowRunTest| {
             !self.round_effects.may_explain(self.first_run(slow.node) + slow.run, slow.slowdown.ln_1p())
         });
         found
@@ -291,7 +291,7 @@ impl<'a> JudgedSession<'a> {
 
 /// The median of each node, and the standard deviation of runs; runs of nodes with coarser times vary by whole units.
 fn medians_and_sigma(class: &ClassRuns, units: &Units) -> (Vec<NodeMedian>, Option<f64>) {
-    let medians = median::of_nodes(class);
+    let medians = node_median::of_nodes(class);
     if units.coarser.is_empty() {
         let sigma = within_nodes::sigma(class, &medians);
         return (medians, sigma);

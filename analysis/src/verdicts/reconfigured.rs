@@ -6,7 +6,7 @@ use super::ClassRows;
 use super::node_report::{ChangedFact, NodeReport, Reconfigured};
 use super::odd_facts::{self, KnownFacts};
 use super::odd_nodes::{differences, is_each_work_one_class};
-use crate::stats::{median, within_nodes};
+use crate::stats::{node_median, within_nodes};
 use crate::table::node_class::Key;
 use crate::table::run_settings::may_differ_between_nodes;
 use crate::table::{Order, RunTable, instant};
@@ -63,7 +63,7 @@ pub(super) fn of(
         let Some(parts) = table.class_parts.get(&table.class.at(row)) else { continue };
         let rank = order.session_ranks[table.session.at(row) as usize];
         let times: Vec<f64> = rows.iter().map(|row| table.elapsed_s[*row as usize].ln()).collect();
-        let Some(median) = median::of_ascending(&times) else { continue };
+        let Some(median) = node_median::of_ascending(&times) else { continue };
         sessions.entry(&parts.work).or_default().insert(rank);
         let facts = odd_facts::of_session(table, rows);
         let measured = Measured { class: table.class.at(row), facts, row, median };
@@ -159,14 +159,14 @@ fn report((table, order): (&RunTable, &Order), nodes: &[(&str, Change)]) -> Opti
     }
     let mut by: Vec<f64> = nodes.iter().map(|(_, change)| change.by).collect();
     by.sort_unstable_by(f64::total_cmp);
-    let ci = median::interval(by.len()).map(|(low, high, _)| [by[low].exp_m1(), by[high].exp_m1()]);
+    let ci = node_median::interval(by.len()).map(|(low, high, _)| [by[low].exp_m1(), by[high].exp_m1()]);
     let mut names: Vec<String> = nodes.iter().map(|(node, _)| (*node).to_owned()).collect();
     names.sort_unstable();
     Some(Reconfigured {
         facts,
         class: table.class_name(since).to_owned(),
         nodes: names,
-        change: median::of_ascending(&by)?.exp_m1(),
+        change: node_median::of_ascending(&by)?.exp_m1(),
         ci,
         since: table.session_name(since).map(str::to_owned),
         until: table.session_name(until).map(str::to_owned),

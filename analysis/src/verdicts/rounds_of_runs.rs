@@ -1,7 +1,7 @@
 //! The runs of different nodes that belong to one round, and the effect of the round.
 
 use crate::stats::class_runs::ClassRuns;
-use crate::stats::median::NodeMedian;
+use crate::stats::node_median::NodeMedian;
 use crate::stats::{rounds, within_nodes};
 use crate::table::{RunTable, UNDATED};
 use std::collections::HashMap;

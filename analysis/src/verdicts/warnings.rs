@@ -7,7 +7,7 @@ use super::measured_when::{Found, TimeOrder};
 use super::node_report::FlakyReport;
 use super::rounds_of_runs;
 use super::suspects::{FewAnchors, MIN_ANCHORS};
-use crate::stats::median;
+use crate::stats::node_median;
 use crate::stats::time_order::{Dependence, RankRatio};
 use crate::stats::{bimodal, drift, noise, normal};
 use crate::table::{Order, RunTable};
@@ -93,7 +93,7 @@ pub(super) fn about_class(
         );
         warn(WarningCode::NoiseFloor, message);
     }
-    if let Some(centre) = median::of_ascending(&ascending) {
+    if let Some(centre) = node_median::of_ascending(&ascending) {
         told_of_units(session, centre, delta)
             .into_iter()
             .for_each(|message| warn(WarningCode::RoundedTimes, message));
@@ -216,7 +216,7 @@ pub(super) fn time_order_of(
 
 /// What the interval of a node's median really covers.
 fn covers(runs: usize, dependence: &Dependence) -> String {
-    let Some((outside, _, coverage)) = median::interval(runs) else { return String::new() };
+    let Some((outside, _, coverage)) = node_median::interval(runs) else { return String::new() };
     format!(
         "; the {:.1} % interval of a median contains the true median with a probability of only about {:.0} %",
         100.0 * coverage,
@@ -229,7 +229,7 @@ fn noise_above(table: &RunTable, session: &JudgedSession, delta: f64) -> Option<
     let median_of = |values: &mut dyn Iterator<Item = f64>| {
         let mut values: Vec<f64> = values.filter(|value| value.is_finite()).collect();
         values.sort_unstable_by(f64::total_cmp);
-        median::of_ascending(&values)
+        node_median::of_ascending(&values)
     };
     let rows = session.nodes.iter().copied().flatten();
     let certain = -normal::quantile(0.01);

@@ -4,14 +4,14 @@
 use super::node_report::{NodeReport, SlowRunReport};
 use super::slow_places::{PlaceOfRun, SlowPlaces};
 use crate::input::place_source::PlaceSource;
-use crate::stats::runs::SlowRunSettings;
 use crate::stats::slow_places::{SlowPlace, slow_places};
+use crate::stats::slow_runs::SlowRunSettings;
 use crate::stats::verdict_rule::Verdict;
 use crate::stats::within_nodes;
 use crate::table::RunTable;
 use crate::table::place_table::{Level, Place, PlaceResult, PlaceTable};
 use crate::table::place_values::{OfPlace, PlaceKey, Wanted, of_table};
-use pmmpi::counters::probe::Scope;
+use pmmpi::counters::open_counters::Scope;
 use pmmpi_events::validation::Trust;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 

@@ -2,8 +2,8 @@
 
 use super::judged_session::JudgedSession;
 use crate::stats::cause::{self, Explanation};
-use crate::stats::median::NodeMedian;
 use crate::stats::node_counts::{Counted, MISSED, NAMES};
+use crate::stats::node_median::NodeMedian;
 use crate::stats::within_nodes;
 use crate::table::RunTable;
 use crate::table::node_class::Key;

@@ -3,11 +3,11 @@
 use super::common::Folder;
 use pmmpi::bounds::{MaxDrift, RawClock, Stamps};
 use pmmpi::counters::counter_table::CounterTable;
-use pmmpi::counters::probe::Scripted;
+use pmmpi::counters::open_counters::Scripted;
 use pmmpi::node::{CpuSet, Hardware, NodeFacts, NodeKey};
 use pmmpi::partial::{About, CarrierNote, Frame, KeptRank, NodeFile, folder_of};
 use pmmpi::record::{End, Mode, NodeRecord, RankRecord, Run, RunHeader, run_file};
-use pmmpi::session::instructions::Keep;
+use pmmpi::session::launcher_request::Keep;
 use pmmpi::session::shared_memory::SharedMemory;
 use pmmpi::session::{Beginning, RankMemory, RankSession};
 use pmmpi::transport::fabric::Solo;
@@ -28,7 +28,7 @@ impl Folder {
         assert!(shared.live().claim());
         let beginning = Beginning { began_ns: 0, pings: false, tight_end: true, meeting: Meeting::default() };
         let (live, regions) = (shared.live(), shared.regions());
-        let memory = RankMemory { live, regions, counters: CounterTable::default() };
+        let memory = RankMemory { live, regions, snapshots: CounterTable::default() };
         let mut session = RankSession::open(memory, Scripted::default(), Solo, beginning);
         let part = session.part_before(None, vec![]);
         CarrierNote { folder: folder.clone(), part }.write(&shared).unwrap();

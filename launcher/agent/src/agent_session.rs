@@ -1,15 +1,15 @@
 //! The agent's only session: it starts after MPI_Init and ends before MPI_Finalize.
 
 use crate::mpi_calls::{AgentWorld, MpiLibrary};
-use crate::{environment, node_speaker, probe_functions, ranks_of_node, resolve};
+use crate::{environment, once_per_node, probe_functions, ranks_of_node, resolve};
 use pmmpi::counters::count_and_quality::WhyUnavailable;
 use pmmpi::counters::counter_table::CounterTable;
+use pmmpi::counters::open_counters::{HandedDown, OpenCounters};
 use pmmpi::counters::perf_event_open::Inherited;
-use pmmpi::counters::probe::{HandedDown, Probe};
 use pmmpi::node::Watched;
 use pmmpi::record::{End, wire};
-use pmmpi::session::instructions::{AgentInstructions, Extras, Instructions, Marks};
 use pmmpi::session::launch_check::Expectation;
+use pmmpi::session::launcher_request::{Extras, LauncherRequest, Marks, SharedRequest};
 use pmmpi::session::live_probes;
 use pmmpi::session::live_record::{Fault, LiveRecord, Phase};
 use pmmpi::session::live_regions::RegionTable;
@@ -94,12 +94,12 @@ pub fn begin() {
     };
     let Extras { pings, tight_end, .. } = told.extras;
     let beginning = Beginning { began_ns, pings, tight_end, meeting: told.meeting };
-    let (probe, counters) = shared.as_ref().map(counters).unwrap_or_default();
+    let (counters, snapshots) = shared.as_ref().map(counters).unwrap_or_default();
     if told.extras.marks != Marks::Off {
-        probe_functions::arm(probe.opened());
+        probe_functions::arm(counters.opened());
     }
-    let memory = RankMemory { live, regions, counters };
-    let mut session = RankSession::open(memory, probe, world, beginning);
+    let memory = RankMemory { live, regions, snapshots };
+    let mut session = RankSession::open(memory, counters, world, beginning);
     if let (Some(shared), Some(folder)) = (&shared, told.folder)
         && keep(shared, folder, &session, &version).is_err()
     {
@@ -116,7 +116,7 @@ pub fn begin() {
         session
             .fabric()
             .when_late(region_patience(expectation.rank), move || not_all_in_region(regions, size));
-        node_speaker::prepare(expectation);
+        once_per_node::prepare(expectation);
     }
     let marks = told.extras.marks;
     let unlocked = Unlocked {
@@ -145,12 +145,12 @@ fn counters(shared: &SharedMemory) -> (Inherited, CounterTable<'static>) {
     }
 }
 
-/// Finds the other ranks and receives the instructions from rank 0.
+/// Finds the other ranks and receives the request from rank 0.
 fn join(
     library: MpiLibrary,
     shared: Option<&SharedMemory>,
     live: &LiveRecord,
-) -> Result<(AgentWorld, Instructions), FabricError> {
+) -> Result<(AgentWorld, SharedRequest), FabricError> {
     let expectation = shared.and_then(expectation);
     let version = library.version.clone();
     let mut world = AgentWorld::new(library)?;
@@ -164,23 +164,21 @@ fn join(
     }
     world.await_all()?;
     let size = world.size();
-    let told = Instructions::share(&mut world, || told(shared, size))?;
+    let told = SharedRequest::share(&mut world, || told(shared, size))?;
     Ok((world, told))
 }
 
-/// On rank 0: the instructions for all ranks.
-fn told(shared: Option<&SharedMemory>, size: u32) -> Instructions {
+/// On rank 0: the request for all ranks.
+fn told(shared: Option<&SharedMemory>, size: u32) -> SharedRequest {
     let meeting = Meeting::arrange();
-    let Some(shared) = shared else { return Instructions { meeting, ..Instructions::default() } };
-    let instructions = shared
-        .take(Blob::Instructions)
-        .ok()
-        .and_then(|instructions| wire::decode::<AgentInstructions>(&instructions).ok());
-    let instructions = instructions.unwrap_or_default();
+    let Some(shared) = shared else { return SharedRequest { meeting, ..SharedRequest::default() } };
+    let request =
+        shared.take(Blob::Request).ok().and_then(|request| wire::decode::<LauncherRequest>(&request).ok());
+    let request = request.unwrap_or_default();
     // If all ranks share one node, and so one clock, bounds are exact even if ranks leave the end barrier slowly.
-    let tight_end = instructions.local_ranks != Some(size);
-    let extras = Extras { tight_end, ..instructions.extras };
-    Instructions { folder: instructions.keep.map(|keep| keep.folder), extras, meeting }
+    let tight_end = request.local_ranks != Some(size);
+    let extras = Extras { tight_end, ..request.extras };
+    SharedRequest { folder: request.keep.map(|keep| keep.folder), extras, meeting }
 }
 
 /// Prints `text` if no other rank of the node has printed it.
@@ -207,7 +205,7 @@ fn region_patience(rank: u32) -> Duration {
 
 fn not_all_in_region(regions: &RegionTable, size: u32) {
     let Some(mark) = regions.whereabouts() else { return };
-    node_speaker::say("late", |expectation| {
+    once_per_node::say("late", |expectation| {
         let known = expectation
             .job
             .as_deref()
@@ -327,7 +325,7 @@ pub fn warn_of_stray_end(session: &mut AgentSession, name: &[u8]) {
     static SAID: AtomicBool = AtomicBool::new(false);
     if !session.is_in_region(name) && !SAID.swap(true, Ordering::Relaxed) {
         let (rank, name) = (session.fabric().rank(), String::from_utf8_lossy(name));
-        node_speaker::say("stray", |_| {
+        once_per_node::say("stray", |_| {
             format!("warning: rank {rank} ends region `{name}`, which it did not begin")
         });
     }

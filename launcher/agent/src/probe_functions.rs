@@ -5,7 +5,7 @@
 
 use crate::{contained, resolve};
 use pmmpi::counters::count_and_quality::{Gap, WhyUnavailable};
-use pmmpi::counters::probe::Opened;
+use pmmpi::counters::open_counters::Opened;
 use pmmpi::session::live_probes::{self, Arming};
 use std::ffi::c_char;
 

@@ -2,12 +2,12 @@
 
 use crate::cli::options::{self, MeasurementArgs};
 use crate::vendor_names;
-use pmmpi::counters::at_once;
 use pmmpi::counters::core_pmus::default_groups;
 use pmmpi::counters::count_and_quality::Gap;
+use pmmpi::counters::counters_per_pmu;
 use pmmpi::counters::default;
 use pmmpi::counters::event::{Encoding, Event, kind};
-use pmmpi::counters::probe::Scope;
+use pmmpi::counters::open_counters::Scope;
 use pmmpi::counters::requested::AskedFor;
 use pmmpi::counters::selection::{Selection, WantedSet};
 use pmmpi::node::{Cores, CpuSet, NodeFacts, first_of_chips};
@@ -27,7 +27,7 @@ pub fn select(typed: &MeasurementArgs) -> Result<Selection, Failure> {
     if typed_scope == options::ScopeArg::Task && typed.events.is_none() && typed.group.is_empty() {
         return Ok(selection);
     }
-    let counters = at_once::general_counters();
+    let counters = counters_per_pmu::general_counters();
     NodeCounters::look(Path::new("/"), counters)?.select(selection, typed, typed_scope.into())
 }
 
@@ -95,7 +95,7 @@ impl Refused {
 }
 
 impl NodeCounters {
-    /// Reads the node whose `/proc` and `/sys` are below `root`. `counters` is [`at_once::general_counters`].
+    /// Reads the node whose `/proc` and `/sys` are below `root`. `counters` is [`counters_per_pmu::general_counters`].
     fn look(root: &Path, counters: Option<usize>) -> Result<Self, Failure> {
         let facts = NodeFacts::read(root);
         let online = facts.settings.online.clone();
@@ -104,7 +104,7 @@ impl NodeCounters {
                 "pmmpi cannot read /sys/devices/system/cpu/online, so it can count nothing",
             ));
         }
-        let watchdog = at_once::watchdog_takes_one(root);
+        let watchdog = counters_per_pmu::watchdog_takes_one(root);
         let capacity = Capacity::new(facts.hardware.cpu_vendor.as_deref(), counters, watchdog);
         Ok(Self { root: root.to_owned(), names: EventNames::of(root), facts, online, capacity })
     }

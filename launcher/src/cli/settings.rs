@@ -6,7 +6,7 @@ use pmmpi::bounds::MaxDrift;
 use pmmpi::counters::expected::ExpectedInstructions;
 use pmmpi::counters::selection::Selection;
 use pmmpi::record::{Series, run_file};
-use pmmpi::session::instructions::{Extras, Marks};
+use pmmpi::session::launcher_request::{Extras, Marks};
 use pmmpi_workload::Failure;
 use pmmpi_workload::plan::OnFailure;
 use std::collections::HashSet;

@@ -1,12 +1,12 @@
 //! The machine that the checks examine.
 
 use super::command::{self, CommandOutput, Silent};
+use crate::own_files;
 use crate::program;
-use crate::tool_files;
 use pmmpi::counters::count_and_quality::{Gap, WhyUnavailable};
 use pmmpi::counters::default;
+use pmmpi::counters::open_counters::{OpenCounters, Opened};
 use pmmpi::counters::perf_event_open::{Counters, Target};
-use pmmpi::counters::probe::{Opened, Probe};
 use pmmpi::node::NodeFacts;
 use pmmpi::record::run_file::default_folder;
 use pmmpi::record::temporary;
@@ -132,11 +132,11 @@ impl Machine for Here {
     }
 
     fn own_folder(&self) -> Option<PathBuf> {
-        tool_files::own_folder()
+        own_files::own_folder()
     }
 
     fn libraries(&self) -> Vec<PathBuf> {
-        tool_files::folders()
+        own_files::folders()
     }
 
     fn out(&self) -> PathBuf {
@@ -239,7 +239,7 @@ fn make_and_remove(folder: &Path) -> io::Result<()> {
 #[cfg(test)]
 pub mod tests {
     use super::*;
-    use pmmpi::counters::probe::{CounterHandle, Set};
+    use pmmpi::counters::open_counters::{CounterHandle, Set};
     use std::sync::atomic::{AtomicU32, Ordering};
 
     /// Gives why the event of this name does not open; `None` if it opens.

@@ -186,7 +186,7 @@ fn each_launcher_is_known_by_its_variables() {
         assert_eq!((found.family, found.rank, found.size, found.local_rank), *expected, "{launcher}");
         assert_eq!(found.unknown_by().is_some(), *launcher == "an unknown launcher");
     }
-    let not_tried = launcher_variables::ROWS
+    let not_tried = known_launchers::ROWS
         .iter()
         .filter(|row| CASES.iter().all(|(launcher, ..)| *launcher != row.launcher));
     let not_tried: Vec<_> = not_tried.map(|row| row.launcher).collect();

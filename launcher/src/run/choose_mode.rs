@@ -3,7 +3,7 @@
 use crate::cli::options;
 use crate::cli::settings::Settings;
 use crate::launch::Launch;
-use crate::program::nature::{Nature, mpi_argument, nature, opens_mpi};
+use crate::program::is_mpi_program::{Nature, mpi_argument, nature, opens_mpi};
 use pmmpi::record::Mode;
 use pmmpi::text::shell_line;
 use pmmpi_workload::Failure;

@@ -5,7 +5,7 @@ use super::kept_variables;
 use super::node_record;
 use super::task::Task;
 use crate::launch::RunnerFamily;
-use crate::tool_files;
+use crate::own_files;
 use pmmpi::record::wire;
 use pmmpi::session::shared_memory::{Blob, SharedMemory};
 use pmmpi_workload::Failure;
@@ -22,9 +22,9 @@ pub fn exec(task: &Task, family: RunnerFamily, mut plan: RunnerPlan) -> Failure 
         shared.keep_across_exec()?;
         Ok(shared)
     };
-    let runner = tool_files::runner(family);
+    let runner = own_files::runner(family);
     let ready = runner.and_then(|runner| Ok((runner, shared().map_err(not_passed)?)));
-    ready.map_or_else(|failure| failure, |(runner, shared)| tool_files::exec_runner(&runner, &shared.path()))
+    ready.map_or_else(|failure| failure, |(runner, shared)| own_files::exec_runner(&runner, &shared.path()))
 }
 
 /// The runner of `family` as a child of this process, which must keep the shared memory until the runner has ended.
@@ -33,9 +33,9 @@ pub fn prepare(
     family: RunnerFamily,
     plan: &RunnerPlan,
 ) -> Result<(Prepared, SharedMemory), Failure> {
-    let runner = tool_files::runner(family)?;
+    let runner = own_files::runner(family)?;
     let shared = filled(task, plan).map_err(not_passed)?;
-    let prepared = tool_files::prepare_runner(&runner, &shared.path()).map_err(not_passed)?;
+    let prepared = own_files::prepare_runner(&runner, &shared.path()).map_err(not_passed)?;
     Ok((prepared, shared))
 }
 
@@ -46,9 +46,9 @@ fn not_passed(error: io::Error) -> Failure {
 /// For a failure that only this rank knows: prints it and execs the runner of `family`, which ends the job. Returns
 /// only if that fails.
 pub fn abort(family: RunnerFamily, failure: Failure) -> Failure {
-    let Ok(runner) = tool_files::runner(family) else { return failure };
+    let Ok(runner) = own_files::runner(family) else { return failure };
     say(&failure);
-    tool_files::exec_runner_to_abort(&runner)
+    own_files::exec_runner_to_abort(&runner)
 }
 
 /// The plan for rounds of the user's program.

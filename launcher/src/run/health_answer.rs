@@ -1,7 +1,7 @@
 //! Reads the node's health around an MPI program. The agent asks for the second reading, because the gather follows the work
 //! at once. A thread of this process waits for that question: the program's own process reads nothing.
 
-use crate::tool_files;
+use crate::own_files;
 use pmmpi::node::{Inventory, transports_of_process};
 use pmmpi::record::wire;
 use pmmpi::session::shared_memory::{Blob, SharedMemory};
@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// Reads the node, and starts the thread. Call it before any counter is opened, because a counter would follow the thread.
 pub fn begin(shared: Arc<SharedMemory>) -> Arc<HealthWatch> {
-    let watch = Arc::new(HealthWatch::begin(tool_files::gpus().as_deref()));
+    let watch = Arc::new(HealthWatch::begin(own_files::gpus().as_deref()));
     let (before, live) = (watch.clone(), shared.live());
     let answer = move || {
         let process = live.wait_for_health_request();

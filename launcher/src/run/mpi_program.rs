@@ -1,24 +1,24 @@
 //! MPI programs: the agent inside them measures; this process supervises and saves.
 
-use super::disk_carrier::{self, Carrier};
 use super::health_answer;
+use super::keep_partial_run::{self, Carrier};
 use super::node_record;
 use super::run_folder;
 use super::task::Task;
 use super::unseen_program::{self, Around};
+use crate::own_files;
 use crate::program;
-use crate::tool_files;
 use pmmpi::clock;
 use pmmpi::counters::counter_table::Snapshot;
 use pmmpi::counters::counts::Counts;
+use pmmpi::counters::open_counters::OpenCounters;
 use pmmpi::counters::perf_event_open::Counters;
-use pmmpi::counters::probe::Probe;
 use pmmpi::counters::selection::Selection;
 use pmmpi::partial::{self, CarrierNote};
 use pmmpi::record::run_file::Slot;
 use pmmpi::record::{End, Mode, RankRecord, Run, RunHeader, wire};
-use pmmpi::session::instructions::AgentInstructions;
 use pmmpi::session::launch_origin;
+use pmmpi::session::launcher_request::LauncherRequest;
 use pmmpi::session::live_record::{Fault, LiveRecord, Phase};
 use pmmpi::session::shared_memory::{Blob, SHARED_MEMORY_VARIABLE, SharedMemory};
 use pmmpi_events::summary_line::Summary;
@@ -45,7 +45,7 @@ pub struct Started {
 
 /// Starts the program. After an error, no part of it runs. `slot` reserves the run's file, if this rank may save it.
 pub fn start(task: &Task, slot: Option<&Slot>) -> Result<Started, Failure> {
-    let agent = tool_files::agent()?;
+    let agent = own_files::agent()?;
     let shared =
         Arc::new(SharedMemory::create().map_err(|e| {
             Failure::own(format_args!("pmmpi cannot create shared memory for its agent: {e}"))
@@ -56,11 +56,8 @@ pub fn start(task: &Task, slot: Option<&Slot>) -> Result<Started, Failure> {
         .out
         .as_deref()
         .and_then(|out| partial::keep_in(out, header.clone(), &task.settings.selection).ok());
-    let instructions =
-        AgentInstructions { keep, extras: task.settings.extras, local_ranks: task.launch.local_size };
-    if !wire::encode(&instructions)
-        .is_ok_and(|instructions| shared.put(Blob::Instructions, &instructions).is_ok())
-    {
+    let request = LauncherRequest { keep, extras: task.settings.extras, local_ranks: task.launch.local_size };
+    if !wire::encode(&request).is_ok_and(|request| shared.put(Blob::Request, &request).is_ok()) {
         shared.live().note(Fault::NoPartial);
     }
     if let Some(expectation) = task.expectation()
@@ -225,7 +222,7 @@ fn may_have_been_carried(live: &LiveRecord) -> bool {
     const ANY_CLOCK: u32 = 20; // a margin of 1/20 is more than the rate error of any clock
     let [t0, t3] = [0, 3].map(|at: usize| live.t_ns[at].load(Ordering::Relaxed));
     let gathered = t3 + live.gather_ns.load(Ordering::Relaxed);
-    gathered - t0 > (disk_carrier::FIRST - disk_carrier::FIRST / ANY_CLOCK).as_nanos() as i64
+    gathered - t0 > (keep_partial_run::FIRST - keep_partial_run::FIRST / ANY_CLOCK).as_nanos() as i64
 }
 
 /// The data that a rank left after a bad end.

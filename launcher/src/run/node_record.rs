@@ -1,6 +1,6 @@
 //! The description of a node, which one of its ranks reads.
 
-use crate::tool_files;
+use crate::own_files;
 use pmmpi::clock::Crystal;
 use pmmpi::node::{CpuSet, Hardware, Inventory, NodeFacts, NodeKey, NodeSettings, Topology, microcode_now};
 use pmmpi::record::{HostPart, temporary, wire};
@@ -63,7 +63,7 @@ fn switch(host: &str, variable: impl Fn(&str) -> Option<String>) -> Option<Strin
 const NO_PLUGINS: (&str, &str) = ("HWLOC_PLUGINS_PATH", "/nonexistent");
 
 fn read_topology(quiet: bool) -> Option<Topology> {
-    let result = tool_files::topology().map_err(|e| e.to_string()).and_then(|program| {
+    let result = own_files::topology().map_err(|e| e.to_string()).and_then(|program| {
         let mut command = Command::new(program);
         command.env(NO_PLUGINS.0, NO_PLUGINS.1).env_remove("LD_PRELOAD");
         let output = command.stdin(Stdio::null()).output().map_err(|e| e.to_string())?;

@@ -4,8 +4,8 @@
 use super::task::{Task, Way};
 use crate::cli::options::ModeArg;
 use crate::launch;
-use pmmpi::counters::at_once::fit_at_once;
-use pmmpi::counters::probe::Scope;
+use pmmpi::counters::counters_per_pmu::fit_at_once;
+use pmmpi::counters::open_counters::Scope;
 use pmmpi::text::shell_line;
 use pmmpi_workload::console::warn;
 use std::ffi::{OsStr, OsString};

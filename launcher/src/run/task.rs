@@ -4,10 +4,10 @@ use super::kept_variables;
 use crate::cli::options::{self, OnMismatch};
 use crate::cli::settings::Settings;
 use crate::launch::{Launch, RunnerFamily};
-use crate::program::nature;
-use crate::tool_files;
+use crate::own_files;
+use crate::program::is_mpi_program;
 use pmmpi::clock;
-use pmmpi::counters::probe::Scope;
+use pmmpi::counters::open_counters::Scope;
 use pmmpi::counters::selection::Selection;
 use pmmpi::record::{Mode, RunHeader, Series};
 use pmmpi::session::launch_check::Expectation;
@@ -88,7 +88,7 @@ impl<'a> Task<'a> {
 
     /// Why the agent may not see its program.
     pub fn unseen(&self) -> &'static str {
-        nature::unseen(&self.program)
+        is_mpi_program::unseen(&self.program)
     }
 
     /// The expected MPI_COMM_WORLD; `None` without a launcher.
@@ -129,7 +129,7 @@ impl<'a> Task<'a> {
             selection: self.selection(),
             out: settings.out.clone(),
             quiet: settings.quiet,
-            gpus: tool_files::gpus(),
+            gpus: own_files::gpus(),
             leads_by: None,
             header: self.header(Mode::Plain),
         }

@@ -4,7 +4,7 @@ use super::Reference;
 use super::ceiling_values::SocketCeilings;
 use super::documents::{self, Document};
 use super::events::Mapping;
-use super::section::{Measured, median};
+use super::measure_kernel::{Measured, median};
 use pmmpi::counters::count_and_quality::Quality;
 use pmmpi::node::NodeFacts;
 use pmmpi_events::validation::{self, EventVerdict};
@@ -292,7 +292,7 @@ impl Findings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::validate::section::Beside;
+    use crate::validate::measure_kernel::Beside;
     use pmmpi::counters::count_and_quality::{Gap, Reading};
 
     const PAPER: Reference = Reference::Paper(Expected::exactly("x", 0.0, 1.0));

@@ -14,12 +14,12 @@ pub use room::{cache_size, caches_of, free_bytes, limit_bytes, mebibytes};
 
 use super::events::Mapping;
 use super::findings::{self, EventCheck};
-use super::section::{Measured, median};
+use super::measure_kernel::{Measured, median};
 use super::{Reference, kernel};
 use controllers::Controllers;
 use pmmpi::counters::count_and_quality::Quality;
+use pmmpi::counters::open_counters::OpenCounters;
 use pmmpi::counters::perf_event_open::Target;
-use pmmpi::counters::probe::Probe;
 use pmmpi::counters::selection::Selection;
 use pmmpi::node::Hardware;
 use pmmpi_events::metrics::{CpuKind, MetricInputs, MetricValue, evaluate};

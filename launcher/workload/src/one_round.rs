@@ -7,8 +7,8 @@ use crate::process::{Ended, Prepared};
 use crate::signals;
 use pmmpi::clock;
 use pmmpi::counters::counter_table::CounterTable;
+use pmmpi::counters::open_counters::OpenCounters;
 use pmmpi::counters::perf_event_open::Target;
-use pmmpi::counters::probe::Probe;
 use pmmpi::counters::selection::Selection;
 use pmmpi::node::NodeKey;
 use pmmpi::record::run_file::Slot;
@@ -103,7 +103,7 @@ pub(crate) fn measure<F: Pairwise>(
     let words = CounterTable::words_of_snapshots(counters.opened());
     let words: Vec<_> = std::iter::repeat_with(AtomicU64::default).take(words).collect();
     let table = CounterTable::without_regions(&words, counters.opened());
-    let memory = RankMemory { live: &live, regions: RegionTable::unused(), counters: table };
+    let memory = RankMemory { live: &live, regions: RegionTable::unused(), snapshots: table };
     let mut session = RankSession::open(memory, counters, fabric, beginning);
     // A kernel prepares its data before the barrier: only its repetitions are the work.
     let is_kernel = matches!(work.kind, RoundKind::Kernel);

@@ -12,7 +12,7 @@ use pmmpi::clock;
 use pmmpi::record::run_file::{Slot, reserved_bytes_alone};
 use pmmpi::record::{End, Run};
 use pmmpi::session::Beginning;
-use pmmpi::session::instructions::{Extras, Instructions};
+use pmmpi::session::launcher_request::{Extras, SharedRequest};
 use pmmpi::transport::collectives;
 use pmmpi::transport::fabric::{FabricError, Pairwise};
 use pmmpi::transport::node_meeting::Meeting;
@@ -36,10 +36,10 @@ pub fn run<F: Pairwise>(mut fabric: F, plan: &RoundsPlan, mut place: RoundsConte
     let mut lost = None;
     let mut began_ns = place.began_ns;
     // Rank 0's plan decides for all ranks.
-    let told = Instructions::share(&mut fabric, || Instructions {
+    let told = SharedRequest::share(&mut fabric, || SharedRequest {
         extras: Extras { pings: plan.pings, tight_end: true, ..Extras::default() },
         meeting: Meeting::arrange(),
-        ..Instructions::default()
+        ..SharedRequest::default()
     });
     let told = told.map_err(in_round)?;
     for number in 0..plan.rounds() {

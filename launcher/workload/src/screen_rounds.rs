@@ -17,7 +17,7 @@ use pmmpi::clock;
 use pmmpi::node::NodeKey;
 use pmmpi::record::{RankRecord, Run, RunHeader, wire};
 use pmmpi::session::Beginning;
-use pmmpi::session::instructions::{Extras, Instructions};
+use pmmpi::session::launcher_request::{Extras, SharedRequest};
 use pmmpi::transport::collectives;
 use pmmpi::transport::fabric::{Divisible, FabricError, Pairwise};
 use pmmpi::transport::node_meeting::Meeting;
@@ -48,10 +48,10 @@ pub fn run<F: Divisible + Pairwise>(
     if plan.rounds.timeout.is_some() {
         descendants::adopt();
     }
-    let told = Instructions::share(&mut fabric, || Instructions {
+    let told = SharedRequest::share(&mut fabric, || SharedRequest {
         extras: Extras { pings: plan.rounds.pings, tight_end: true, ..Extras::default() },
         meeting: Meeting::arrange(),
-        ..Instructions::default()
+        ..SharedRequest::default()
     });
     let told = told.map_err(in_round)?;
     let host = &NodeKey::own().hostname;
@@ -170,7 +170,7 @@ struct ScreenRounds<'a> {
     /// One per work.
     programs: Vec<Prepared>,
     place: RoundsContext,
-    told: Instructions,
+    told: SharedRequest,
     /// The host name of each rank; only on rank 0.
     hosts: Vec<String>,
     console: ScreenConsole,

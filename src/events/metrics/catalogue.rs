@@ -2,7 +2,7 @@
 
 use super::cpu::{CpuKind, Range};
 use super::formula::{Condition, Formula};
-use pmmpi::counters::probe::Scope;
+use pmmpi::counters::open_counters::Scope;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;

@@ -6,7 +6,7 @@ use super::formula::{Condition, Formula, NoValue};
 use super::inputs::{MetricInput, MetricInputs, RUNNING_SHARE_FLOOR, supports_verdict, worse};
 use crate::validation::EventVerdict;
 use pmmpi::counters::count_and_quality::Quality;
-use pmmpi::counters::probe::Scope;
+use pmmpi::counters::open_counters::Scope;
 use std::fmt;
 
 /// A metric, evaluated.

@@ -3,7 +3,7 @@
 use crate::validation::EventVerdict;
 use pmmpi::counters::count_and_quality::{Quality, Reading};
 use pmmpi::counters::event::Event;
-use pmmpi::counters::probe::Scope;
+use pmmpi::counters::open_counters::Scope;
 use std::collections::BTreeMap;
 
 /// Running share below which a value does not support a verdict.

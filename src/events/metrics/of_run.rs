@@ -9,7 +9,7 @@ use crate::totals::{self, Total, Why};
 use crate::validation::{RunTrust, Trust};
 use pmmpi::counters::counts::CountRow;
 use pmmpi::counters::expected::instructions_of;
-use pmmpi::counters::probe::Scope;
+use pmmpi::counters::open_counters::Scope;
 use pmmpi::node::CpuSet;
 use pmmpi::record::{NodeRecord, Run};
 use pmmpi::regions::RegionTotals;

@@ -2,7 +2,7 @@
 
 use super::catalogue::{Catalogue, CpuTable, EventSpec, Meaning, Metric, Per, Sibling};
 use super::formula::Condition;
-use pmmpi::counters::probe::Scope;
+use pmmpi::counters::open_counters::Scope;
 use std::fmt::Write;
 
 const HEAD: &str = "\

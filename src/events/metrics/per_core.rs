@@ -10,7 +10,7 @@ use pmmpi::clock::Crystal;
 use pmmpi::counters::count_and_quality::{Quality, Reading, WhyUnavailable};
 use pmmpi::counters::counts::CountRow;
 use pmmpi::counters::event::Event;
-use pmmpi::counters::probe::Scope;
+use pmmpi::counters::open_counters::Scope;
 use pmmpi::record::{RankRecord, Run};
 use pmmpi::{NodeId, RankId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};

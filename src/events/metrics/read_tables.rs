@@ -5,7 +5,7 @@ use super::catalogue::{
 };
 use super::cpu::Range;
 use super::formula::{Condition, Formula};
-use pmmpi::counters::probe::Scope;
+use pmmpi::counters::open_counters::Scope;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 

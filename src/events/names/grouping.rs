@@ -5,12 +5,12 @@ use super::generic;
 use super::places::Places;
 use super::{Asked, Resolved};
 use pmmpi::counters::event::{Group, kind};
-use pmmpi::counters::probe::Scope;
+use pmmpi::counters::open_counters::Scope;
 
 /// How many events a PMU counts at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capacity {
-    /// Counters of a core for any event: [`pmmpi::counters::at_once::general_counters`].
+    /// Counters of a core for any event: [`pmmpi::counters::counters_per_pmu::general_counters`].
     pub of_a_core: usize,
     /// Whether instructions, cycles and reference cycles have counters of their own in addition: Intel.
     pub fixed: [bool; 3],

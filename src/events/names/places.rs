@@ -1,4 +1,4 @@
-use pmmpi::counters::probe::Scope;
+use pmmpi::counters::open_counters::Scope;
 use pmmpi::node::CpuSet;
 
 /// Where an event can be counted.

@@ -3,7 +3,7 @@
 use super::NAMED;
 use crate::render::cells::{class_numbers, shortened};
 use crate::report::Report;
-use crate::stats::median;
+use crate::stats::node_median;
 use crate::stats::own_history::{Course, OwnVerdict};
 use crate::verdicts::node_report::{ClassReport, DriftReport, MaintenanceReport, NodeReport};
 use crate::warning_codes::percent;
@@ -106,7 +106,7 @@ fn maintained(report: &Report) -> Vec<String> {
         nodes.iter().map(|(change, ..)| *change).partition(|change| *change < 0.0);
     let many = |mut changes: Vec<f64>| {
         changes.sort_unstable_by(f64::total_cmp);
-        let middle = median::of_ascending(&changes)?;
+        let middle = node_median::of_ascending(&changes)?;
         let (all, by) = (count(changes.len(), "node"), percent(middle.abs()));
         let (is, their) = if changes.len() == 1 { ("is", "its") } else { ("are", "their") };
         Some(format!("{all} {is} {} after {their} maintenance (median {by})", how(middle)))

@@ -1,7 +1,7 @@
 //! The runs of a class in blocks: within a block the order of the values is random if nothing goes with slowness.
 
 use crate::stats::goes_with_slowness::{Slowness, relative};
-use crate::stats::runs::SlowRunTest;
+use crate::stats::slow_runs::SlowRunTest;
 use crate::stats::within_nodes;
 use crate::table::RunTable;
 use crate::verdicts::judged_session::JudgedSession;

@@ -2,7 +2,7 @@
 
 use super::BYTES;
 use pmmpi::counters::event::Event;
-use pmmpi::counters::probe::Scope;
+use pmmpi::counters::open_counters::Scope;
 use pmmpi::counters::selection::{Selection, WantedSet};
 use pmmpi::node::{CpuSet, Hardware};
 use pmmpi_events::errata;

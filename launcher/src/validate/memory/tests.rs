@@ -5,7 +5,7 @@ use crate::validate::findings::{Findings, KernelFindings};
 use crate::validate::pin::Pinned;
 use pmmpi::counters::count_and_quality::Gap;
 use pmmpi::counters::event::{Encoding, Event, kind};
-use pmmpi::counters::probe::{CounterHandle, Opened, Scope, Scripted, Set};
+use pmmpi::counters::open_counters::{CounterHandle, Opened, Scope, Scripted, Set};
 use pmmpi::node::NodeFacts;
 use pmmpi::record::{Mode, Run, RunHeader};
 use pmmpi_events::validation::Trust;
@@ -260,8 +260,8 @@ impl Script {
             }
         }
         let mut moved = vec![Moved::default(); TIMES];
-        let mut probe = Scripted::new(Opened { sets, handles }, snapshots);
-        traffic::measure(&mut probe, clock, &mut moved, || ());
+        let mut counters = Scripted::new(Opened { sets, handles }, snapshots);
+        traffic::measure(&mut counters, clock, &mut moved, || ());
         let root = Root::new();
         let memory = MemoryControllers { clock, ..MemoryControllers::new(root.path(), hardware, 0) };
         memory.judged(kernel(of).unwrap(), TRIPS, &moved)

@@ -7,8 +7,8 @@
 
 use pmmpi::counters::count_and_quality::{Gap, Reading, WhyUnavailable};
 use pmmpi::counters::counter_table::was_read;
-use pmmpi::counters::probe::GROUP_HEAD;
-use pmmpi::counters::probe::{Opened, Probe};
+use pmmpi::counters::open_counters::GROUP_HEAD;
+use pmmpi::counters::open_counters::{OpenCounters, Opened};
 use pmmpi_events::metrics::{MetricInput, MetricInputs};
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
@@ -37,9 +37,9 @@ pub struct Moved {
 
 /// Runs `work` once as a warm-up and then once per element of `into`, each time between two intervals of the same
 /// length as the warm-up.
-pub fn measure(probe: &mut dyn Probe, clock: Clock, into: &mut [Moved], mut work: impl FnMut()) {
+pub fn measure(counters: &mut dyn OpenCounters, clock: Clock, into: &mut [Moved], mut work: impl FnMut()) {
     let words: [Vec<AtomicU64>; 2] =
-        std::array::from_fn(|_| (0..probe.opened().words()).map(|_| AtomicU64::new(0)).collect());
+        std::array::from_fn(|_| (0..counters.opened().words()).map(|_| AtomicU64::new(0)).collect());
     // The warm-up leaves the caches in the state that each run leaves.
     let start = clock();
     work();
@@ -50,10 +50,10 @@ pub fn measure(probe: &mut dyn Probe, clock: Clock, into: &mut [Moved], mut work
             std::hint::spin_loop();
         }
     };
-    let mut before = section(probe, &words, clock, &mut wait);
+    let mut before = section(counters, &words, clock, &mut wait);
     for moved in into {
-        let kernel = section(probe, &words, clock, &mut work);
-        let after = section(probe, &words, clock, &mut wait);
+        let kernel = section(counters, &words, clock, &mut work);
+        let after = section(counters, &words, clock, &mut wait);
         moved.add(&before, &kernel, &after);
         before = after;
     }
@@ -66,18 +66,18 @@ pub fn leave_out(opened: &Opened, into: &mut [Moved]) {
 }
 
 fn section(
-    probe: &mut dyn Probe,
+    counters: &mut dyn OpenCounters,
     words: &[Vec<AtomicU64>; 2],
     clock: Clock,
     work: &mut dyn FnMut(),
 ) -> Traffic {
     words.iter().flatten().for_each(|word| word.store(0, Relaxed)); // a failed snapshot leaves the old values
-    probe.snapshot(&words[0]);
+    counters.snapshot(&words[0]);
     let start = clock();
     work();
     let ns = clock().saturating_sub(start) as f64;
-    probe.snapshot(&words[1]);
-    let opened = probe.opened();
+    counters.snapshot(&words[1]);
+    let opened = counters.opened();
     let mut counts = closed(opened);
     for ((handle, start), (_, stop)) in opened.places(&words[0]).zip(opened.places(&words[1])) {
         let Some(set) = opened.sets.get(handle.set as usize) else { continue };

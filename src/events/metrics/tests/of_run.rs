@@ -9,7 +9,7 @@ use pmmpi::counters::count_and_quality::Gap;
 use pmmpi::counters::counts::{CountRow, GroupCounts};
 use pmmpi::counters::event::{Encoding, Event};
 use pmmpi::counters::expected::ExpectedInstructions;
-use pmmpi::counters::probe::{Scope, Set};
+use pmmpi::counters::open_counters::{Scope, Set};
 use pmmpi::node::{CpuSet, Hardware, HwThread, NodeFacts, NodeKey, Topology};
 use pmmpi::record::{End, Mode, NodeRecord, RankRecord, Run, RunHeader};
 use pmmpi::regions::RegionTotals;

@@ -9,7 +9,7 @@ use pmmpi::clock::Crystal;
 use pmmpi::counters::count_and_quality::{Gap, Quality, WhyUnavailable};
 use pmmpi::counters::counts::{Cost, CountRow, Counts, GroupCounts};
 use pmmpi::counters::event::{Encoding, Event};
-use pmmpi::counters::probe::{Scope, Set};
+use pmmpi::counters::open_counters::{Scope, Set};
 use pmmpi::node::{CpuSet, Hardware, HwThread, NodeFacts, NodeKey, Topology};
 use pmmpi::record::{End, HostPart, LostRank, Mode, NodeRecord, RankRecord, Run, RunHeader};
 use pmmpi::{NodeId, RankId};

@@ -1,8 +1,8 @@
 //! Checks groups, and more events than counters.
 
 use crate::{Check, INSTRUCTIONS, LOOP, TURNS, hardware, instructions, is_near, unless};
-use pmmpi::counters::at_once::{fit_at_once, general_counters};
 use pmmpi::counters::count_and_quality::Quality;
+use pmmpi::counters::counters_per_pmu::{fit_at_once, general_counters};
 use pmmpi::counters::event::{Event, Group, Modes};
 use pmmpi::counters::perf_event_open::Target;
 use rig::counting::Counted;

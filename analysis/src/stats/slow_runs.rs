@@ -2,7 +2,7 @@
 
 use super::benjamini_hochberg::{self, Test};
 use super::class_runs::ClassRuns;
-use super::median::NodeMedian;
+use super::node_median::NodeMedian;
 use super::resolution::{self, Units};
 use super::run_law::RunLaw;
 use std::collections::BTreeMap;
@@ -103,7 +103,7 @@ pub fn slow(
 mod tests {
     use super::*;
     use crate::stats::random::Random;
-    use crate::stats::{median, within_nodes};
+    use crate::stats::{node_median, within_nodes};
 
     /// Nodes with `runs` runs each and noise of 0.3 %; some runs are slower by a fraction.
     fn found(nodes: usize, runs: usize, slow_ones: &[(usize, usize, f64)]) -> Vec<SlowRunTest> {
@@ -118,7 +118,7 @@ mod tests {
     fn of_times(times: &[f64], nodes: usize, runs: usize) -> Vec<SlowRunTest> {
         let ends: Vec<usize> = (1..=nodes).map(|node| node * runs).collect();
         let class = ClassRuns::new(times, &ends).unwrap();
-        let medians = median::of_nodes(&class);
+        let medians = node_median::of_nodes(&class);
         let sigma = within_nodes::sigma(&class, &medians).unwrap();
         slow(&class, &medians, sigma, &Units::default(), &SlowRunSettings::default())
     }
@@ -163,7 +163,7 @@ mod tests {
         let of = |times: &[f64]| {
             let ends: Vec<usize> = (1..=100).map(|node| node * 7).collect();
             let class = ClassRuns::new(times, &ends).unwrap();
-            let medians = median::of_nodes(&class);
+            let medians = node_median::of_nodes(&class);
             let sigma = within_nodes::sigma(&class, &medians).unwrap();
             slow(&class, &medians, sigma, &whole_seconds, &SlowRunSettings::default()).len()
         };

@@ -5,7 +5,7 @@ use pmmpi::RankId;
 use pmmpi::partial::{self, About, CarrierNote, Frame, KeptRank, NodeFile};
 use pmmpi::record::run_file::EXTENSION;
 use pmmpi::record::{RunHeader, wire};
-use pmmpi::session::instructions::{AgentInstructions, Keep};
+use pmmpi::session::launcher_request::{Keep, LauncherRequest};
 use pmmpi::session::live_record::Phase;
 use pmmpi::session::shared_memory::{Blob, SharedMemory};
 use std::fs::File;
@@ -152,9 +152,8 @@ impl Member {
     }
 
     fn keep(&self) -> Option<Keep> {
-        let instructions: AgentInstructions =
-            wire::decode(&self.shared.take(Blob::Instructions).ok()?).ok()?;
-        instructions.keep
+        let request: LauncherRequest = wire::decode(&self.shared.take(Blob::Request).ok()?).ok()?;
+        request.keep
     }
 }
 

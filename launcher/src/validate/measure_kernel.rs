@@ -3,7 +3,7 @@
 use super::Reference;
 use pmmpi::counters::count_and_quality::{Gap, Quality, Reading, WhyUnavailable};
 use pmmpi::counters::counter_table::was_read;
-use pmmpi::counters::probe::{GROUP_HEAD, Opened, Probe};
+use pmmpi::counters::open_counters::{GROUP_HEAD, OpenCounters, Opened};
 use pmmpi_kernels::{Caches, EMPTY, Expected, Function, Kernel, Prepared};
 use std::io;
 use std::sync::atomic::AtomicU64;
@@ -155,11 +155,16 @@ pub struct Place<'a> {
 
 /// Runs a kernel until it had the core alone `times` times, at most `MOST_TRIES` times as often. Does not run it if no
 /// event opens.
-pub fn repeat(kernel: &Kernel, place: Place, times: usize, probe: &mut dyn Probe) -> io::Result<Repeats> {
+pub fn repeat(
+    kernel: &Kernel,
+    place: Place,
+    times: usize,
+    counters: &mut dyn OpenCounters,
+) -> io::Result<Repeats> {
     let Place { cpus, caches } = place;
     let words: [Vec<AtomicU64>; 2] =
-        std::array::from_fn(|_| (0..probe.opened().words()).map(|_| AtomicU64::new(0)).collect());
-    let mut section = |run: Function, trips, memory: &Prepared| measure(probe, &words, run, trips, memory);
+        std::array::from_fn(|_| (0..counters.opened().words()).map(|_| AtomicU64::new(0)).collect());
+    let mut section = |run: Function, trips, memory: &Prepared| measure(counters, &words, run, trips, memory);
     let none = pmmpi_kernels::Memory::None.prepare(0, cpus, caches)?;
     // The first section loads code and tables into memory.
     section(EMPTY, 0, &none);
@@ -188,19 +193,19 @@ pub fn repeat(kernel: &Kernel, place: Place, times: usize, probe: &mut dyn Probe
 }
 
 fn measure(
-    probe: &mut dyn Probe,
+    counters: &mut dyn OpenCounters,
     words: &[Vec<AtomicU64>; 2],
     run: Function,
     trips: u64,
     memory: &Prepared,
 ) -> Section {
     let start = Clocks::read();
-    probe.snapshot(&words[0]);
+    counters.snapshot(&words[0]);
     // SAFETY: the memory was prepared for this kernel and these trips.
     unsafe { run(trips, memory.start(), memory.stride()) };
-    probe.snapshot(&words[1]);
+    counters.snapshot(&words[1]);
     let clocks = Clocks::read().since(start);
-    let readings = readings(probe.opened(), &words[0], &words[1]);
+    let readings = readings(counters.opened(), &words[0], &words[1]);
     for word in words.iter().flatten() {
         word.store(0, Relaxed); // a failed snapshot leaves the old values
     }
@@ -295,7 +300,7 @@ mod tests {
     use super::*;
     use pmmpi::counters::default;
     use pmmpi::counters::event::{Encoding, Event};
-    use pmmpi::counters::probe::{CounterHandle, Scripted, Set};
+    use pmmpi::counters::open_counters::{CounterHandle, Scripted, Set};
 
     /// One group of two events. `counts` has the counts of each snapshot; the group runs all the time if `running`
     /// is 2, half of the time if it is 1.
@@ -324,8 +329,8 @@ mod tests {
         let first = [[0, 0], [900, 9]];
         // Snapshots for the most tries, because other threads may take the core on a busy machine.
         let full = (0..3 * MOST_TRIES as u64).flat_map(|time| [[200 * time, 0], [200 * time + 103, 7]]);
-        let mut probe = scripted(empty.into_iter().chain(first).chain(full), 2);
-        let repeats = repeat(loads(), HERE, 3, &mut probe).unwrap();
+        let mut counters = scripted(empty.into_iter().chain(first).chain(full), 2);
+        let repeats = repeat(loads(), HERE, 3, &mut counters).unwrap();
         assert_eq!((repeats.overhead(0), repeats.overhead(1)), (Some(3.0), Some(2.0)));
         let paper = Reference::Paper(Expected::exactly("a", 100.0, 0.0));
         for measured in repeats.of(0, paper, 1) {
@@ -336,15 +341,15 @@ mod tests {
 
     #[test]
     fn where_nothing_is_open_nothing_runs() {
-        let mut probe = Scripted::new(Opened::default(), []);
-        let repeats = repeat(loads(), HERE, 3, &mut probe).unwrap();
+        let mut counters = Scripted::new(Opened::default(), []);
+        let repeats = repeat(loads(), HERE, 3, &mut counters).unwrap();
         assert!(repeats.full.is_empty());
     }
 
     #[test]
     fn a_snapshot_that_fails_is_no_count() {
-        let mut probe = scripted([[0, 0]; 1], 2);
-        let repeats = repeat(loads(), HERE, 3, &mut probe).unwrap();
+        let mut counters = scripted([[0, 0]; 1], 2);
+        let repeats = repeat(loads(), HERE, 3, &mut counters).unwrap();
         let paper = Reference::Paper(Expected::exactly("a", 100.0, 0.0));
         assert!(repeats.of(0, paper, 1).iter().all(|measured| measured.value.is_none()));
     }

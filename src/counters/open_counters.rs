@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering::Relaxed;
 pub const GROUP_HEAD: usize = 3;
 
 /// Counters of one rank's work.
-pub trait Probe {
+pub trait OpenCounters {
     /// What was opened, and what could not be.
     fn opened(&self) -> &Opened;
 
@@ -167,7 +167,7 @@ impl Scripted {
     }
 }
 
-impl Probe for Scripted {
+impl OpenCounters for Scripted {
     fn opened(&self) -> &Opened {
         &self.opened
     }

@@ -7,8 +7,8 @@
 
 use super::core_pmus::kinds_of_cores;
 use super::event::{Encoding, Event, Group, kind};
+use super::open_counters::{OpenCounters, Set};
 use super::perf_event_open::{Counters, Target};
-use super::probe::{Probe, Set};
 use crate::node::kernel_text;
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Instructions of a launcher for the agent in its rank. Rank 0's instructions apply to all ranks: if ranks did
+//! What a launcher asks of the agent in its rank. Rank 0's request applies to all ranks: if ranks did
 //! different things, they would wait for each other.
 
 use crate::counters::expected::ExpectedInstructions;
@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 /// From a launcher to its agent.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct AgentInstructions {
+pub struct LauncherRequest {
     /// Where to keep the run while it runs, if at all.
     pub keep: Option<Keep>,
     /// What ranks do beside the barriers.
@@ -58,9 +58,9 @@ pub enum Marks {
     NamesAndNumbers,
 }
 
-/// Instructions of rank 0 for all ranks.
+/// What rank 0 asks of all ranks.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Instructions {
+pub struct SharedRequest {
     /// Where to keep the run while it runs, if at all.
     pub folder: Option<PathBuf>,
     /// The extras that rank 0's launcher asks for.
@@ -69,8 +69,8 @@ pub struct Instructions {
     pub meeting: Meeting,
 }
 
-impl Instructions {
-    /// Collective: returns rank 0's instructions on every rank.
+impl SharedRequest {
+    /// Collective: returns rank 0's request on every rank.
     pub fn share<F: Fabric>(fabric: &mut F, say: impl FnOnce() -> Self) -> Result<Self, FabricError> {
         let said = if fabric.rank() == 0 { say() } else { Self::default() };
         // Encoding into memory does not fail. All ranks run the same version, so decoding does not fail either.
