@@ -14,6 +14,7 @@ pub mod counters_per_pmu;
 pub mod counts;
 pub mod default;
 pub mod descriptor_room;
+pub mod empty_entry;
 pub mod event;
 pub mod expected;
 pub mod open_counters;

@@ -96,6 +96,7 @@ impl Session {
         let memory = RankMemory { live, regions, snapshots: CounterTable::new(words, counters.opened()) };
         let beginning = Beginning { began_ns, pings: false, tight_end: true, meeting: told.meeting };
         let mut inner = session::RankSession::open(memory, counters, world, beginning);
+        inner.measure_empty_entry();
         inner.start()?;
         Ok(Self { inner, live, before, started_unix_ns, work_began_ns: clock::monotonic_ns() })
     }

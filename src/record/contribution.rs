@@ -5,6 +5,7 @@ use super::screened::Screened;
 use crate::bounds::Pings;
 use crate::clock::Crystal;
 use crate::counters::counts::Counts;
+use crate::counters::empty_entry::EmptyEntry;
 use crate::ids::NodeId;
 use crate::node::{Inventory, NodeFacts, NodeKey, Topology, Watched};
 use crate::probes::Probes;
@@ -22,6 +23,8 @@ pub struct Part {
     pub regions: Regions,
     /// Their counts.
     pub counts: Counts,
+    /// What their counters count in a region without content.
+    pub empty_entry: EmptyEntry,
     /// Their probes.
     pub probes: Probes,
     /// The least time of a rank from the end of its MPI_Init to t1 (ns).
@@ -88,6 +91,7 @@ impl Part {
         );
         self.regions.join(other.regions);
         self.counts.join(other.counts);
+        self.empty_entry.join(other.empty_entry);
         self.probes.join(other.probes);
         self.starting_ns = [self.starting_ns, other.starting_ns].into_iter().flatten().min();
         self.mpi_library = self.mpi_library.take().or(other.mpi_library);

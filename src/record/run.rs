@@ -8,6 +8,7 @@ use super::screened::Screened;
 use super::wire::{self, WireError};
 use crate::bounds::{Anchors, ElapsedBounds, JobStamps, MaxDrift, NodeLateness, Pings};
 use crate::counters::counts::Counts;
+use crate::counters::empty_entry::EmptyEntry;
 use crate::counters::expected::ExpectedInstructions;
 use crate::counters::requested::AskedFor;
 use crate::counters::selection::Selection;
@@ -90,6 +91,9 @@ pub struct Run {
     /// What ranks counted between their t1 and t2.
     #[serde(skip)]
     pub counts: Counts,
+    /// What the counters count in a region without content; empty if pmmpi did not read them in the program itself.
+    #[serde(skip)]
+    pub empty_entry: EmptyEntry,
     /// The probes of the program.
     #[serde(skip)]
     pub probes: Probes,
@@ -143,6 +147,7 @@ impl Run {
         self.ranks.extend(ranks);
         self.regions.join(part.regions);
         self.counts.join(part.counts);
+        self.empty_entry.join(part.empty_entry);
         self.probes.join(part.probes);
         if let Some(screened) = part.screened {
             self.screened.get_or_insert_default().join(screened);
@@ -185,6 +190,7 @@ impl Run {
             sync: Vec::new(),
             starting_ns: None,
             counts: Counts::default(),
+            empty_entry: EmptyEntry::default(),
             probes: Probes::default(),
             asked: Vec::new(),
             expected: Vec::new(),

@@ -11,6 +11,7 @@ use crate::bounds::Pings;
 use crate::clock;
 use crate::counters::counter_table::{CounterTable, Snapshot};
 use crate::counters::counts::{Cost, Counts};
+use crate::counters::empty_entry::EmptyEntry;
 use crate::counters::open_counters::OpenCounters;
 use crate::ids::RankId;
 use crate::node::{CpuSet, NodeKey, Watched};
@@ -40,6 +41,7 @@ pub struct RankSession<'a, F, P> {
     counters: P,
     fabric: F,
     regions: Recorder<'a>,
+    empty_entry: EmptyEntry,
     pings: Option<(Leaders, Pings)>,
     allowed: CpuSet,
     beginning: Beginning,
@@ -98,11 +100,18 @@ impl<'a, F: Fabric, P: OpenCounters> RankSession<'a, F, P> {
             counters,
             fabric,
             regions: Recorder::new(regions, snapshots, opened),
+            empty_entry: EmptyEntry::default(),
             pings: None,
             allowed: CpuSet::allowed(),
             beginning,
             looked_ns: 0,
         }
+    }
+
+    /// Measures what the counters count in a region without content. Only for a session in the program itself: if the
+    /// program is a child, its counters do not count the reader.
+    pub fn measure_empty_entry(&mut self) {
+        self.empty_entry = EmptyEntry::measure(&mut self.counters);
     }
 
     /// Notes that the program called MPI_Abort with this code.
@@ -292,7 +301,8 @@ impl<'a, F: Fabric, P: OpenCounters> RankSession<'a, F, P> {
 
     fn part(&self, record: RankRecord, mpi_library: Option<&str>, host: Vec<u8>) -> Part {
         let mpi_library = mpi_library.filter(|_| record.rank == RankId(0)).map(str::to_owned);
-        Part { mpi_library, ..Part::of_rank(NodeKey::own().clone(), host, record) }
+        let empty_entry = self.empty_entry.clone();
+        Part { mpi_library, empty_entry, ..Part::of_rank(NodeKey::own().clone(), host, record) }
     }
 
     fn rank(&self) -> RankId {

@@ -100,6 +100,9 @@ pub fn begin() {
     }
     let memory = RankMemory { live, regions, snapshots };
     let mut session = RankSession::open(memory, counters, world, beginning);
+    if told.extras.marks != Marks::Off {
+        session.measure_empty_entry();
+    }
     if let (Some(shared), Some(folder)) = (&shared, told.folder)
         && keep(shared, folder, &session, &version).is_err()
     {

@@ -92,6 +92,9 @@ fn inputs(run: &Run, trust: &Trust) -> MetricInputs {
     }
     inputs.set("elapsed_s", worked_s / ranks);
     inputs.set("ranks", ranks);
+    // A program of less than a millisecond is no MPI program, so pmmpi reads the counters from outside.
+    inputs.set("counting_instructions_kernel", 0.0);
+    inputs.set("counting_cycles_kernel", 0.0);
     places.sockets(run).into_iter().for_each(|sockets| inputs.set("sockets", sockets as f64));
     if let Some(expected) = instructions_of(&run.expected, None) {
         inputs.set("expected_instructions", expected as f64 * ranks);
@@ -130,6 +133,9 @@ fn inputs_of_region(run: &Run, name: &str, trust: &Trust) -> MetricInputs {
     }
     inputs.set("elapsed_s", worked_s / timed.len() as f64);
     inputs.set("section_s", worked_s / entries);
+    if let Some(of_entry) = run.empty_entry.counts.get("instructions_kernel") {
+        inputs.set("counting_instructions_kernel", *of_entry as f64 * entries);
+    }
     inputs.set("ranks", timed.len() as f64);
     if let Some(expected) = instructions_of(&run.expected, Some(name)) {
         inputs.set("expected_instructions", expected as f64 * entries);

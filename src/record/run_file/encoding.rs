@@ -2,6 +2,7 @@
 
 use super::{RunFileError, VERSION};
 use crate::clock::Crystal;
+use crate::counters::empty_entry::EmptyEntry;
 use crate::ids::NodeId;
 use crate::probes::Probes;
 use crate::record::node_additions::NodeAdditions;
@@ -19,8 +20,12 @@ pub(super) fn to_bytes(run: &Run) -> Result<Vec<u8>, wire::WireError> {
     payload.extend(wire::encode(&run.asked)?);
     payload.extend(wire::encode(&NodeAdditions::of(run))?);
     payload.extend(wire::encode(&run.screened)?);
-    if !run.expected.is_empty() || run.probes != Probes::default() {
+    let has_entry = run.empty_entry != EmptyEntry::default();
+    if has_entry || !run.expected.is_empty() || run.probes != Probes::default() {
         payload.extend(wire::encode(&(&run.expected, &run.probes))?);
+    }
+    if has_entry {
+        payload.extend(wire::encode(&run.empty_entry)?);
     }
     let mut bytes = Vec::with_capacity(HEADER_BYTES + payload.len());
     bytes.extend_from_slice(MAGIC);
@@ -91,6 +96,9 @@ fn decode(payload: &[u8], version: u32) -> Result<Option<Run>, wire::WireError> 
         (run.screened, rest) = wire::decode_first(rest)?;
         if !rest.is_empty() {
             ((run.expected, run.probes), rest) = wire::decode_first(rest)?;
+        }
+        if !rest.is_empty() {
+            (run.empty_entry, rest) = wire::decode_first(rest)?;
         }
     }
     wire::end(rest)?;

@@ -140,6 +140,8 @@ fn short_sections_are_discarded_for_any_kernel_instruction_and_long_ones_flagged
             ("cycles", all),
         ])
         .with_quantity("elapsed_s", elapsed_s)
+        .with_quantity("counting_instructions_kernel", 0.0)
+        .with_quantity("counting_cycles_kernel", 0.0)
     };
     let short = |inputs: &MetricInputs| judged(inputs, "kernel-instructions-in-short-section");
     let long = |inputs: &MetricInputs| judged(inputs, "kernel-instruction-share");
@@ -147,6 +149,12 @@ fn short_sections_are_discarded_for_any_kernel_instruction_and_long_ones_flagged
     assert_eq!((short(&one), long(&one)), (RuleJudgement::Raised, RuleJudgement::Clear));
     assert_eq!(judged(&one, "kernel-cycles-in-short-section"), RuleJudgement::Clear);
     assert_eq!(short(&section(0.000_999, 0, 1_000_000)), RuleJudgement::Clear);
+    // The kernel also reads the counters.
+    let read = |kernel| {
+        let counts = section(0.000_999, kernel, 1_000_000);
+        short(&counts.with_quantity("counting_instructions_kernel", 1000.0))
+    };
+    assert_eq!((read(1100), read(1101)), (RuleJudgement::Clear, RuleJudgement::Raised));
     let one = section(0.001, 1, 1_000_000);
     assert_eq!((short(&one), long(&one)), (RuleJudgement::Clear, RuleJudgement::Clear));
     assert_eq!(long(&section(1.0, 10_000, 1_000_000)), RuleJudgement::Clear);
@@ -156,6 +164,7 @@ fn short_sections_are_discarded_for_any_kernel_instruction_and_long_ones_flagged
     // If the user may not count the kernel, the rule is unknown.
     let denied = MetricInput::reading(&Reading::missing(Gap::Denied(libc::EACCES)), 1.0);
     let unknown = MetricInputs::new().with("instructions_kernel", denied).with_quantity("elapsed_s", 1e-4);
+    let unknown = unknown.with_quantity("counting_instructions_kernel", 0.0);
     assert!(matches!(short(&unknown), RuleJudgement::Unknown(Lack::Unmeasured { .. })));
     assert_eq!(long(&unknown), RuleJudgement::Clear);
 }

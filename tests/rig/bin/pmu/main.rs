@@ -14,6 +14,7 @@ mod groups;
 mod kernels;
 mod loops;
 mod probes;
+mod regions;
 mod tool;
 mod validate;
 
@@ -98,6 +99,7 @@ fn check_all() -> ExitCode {
         ("who_may_count_what", access::permissions),
         ("registers_read_by_the_program", access::registers),
         ("probes_count_to_the_instruction", probes::to_the_instruction),
+        ("own_reads_are_no_work_of_the_kernel_in_a_region", regions::without_own_reads),
         ("a_program_reads_what_its_launcher_opened", followed::handed),
         ("watched_writes_are_counted_to_the_last_one", followed::watched),
         ("events_that_the_processor_lacks_have_no_value", loops::lacking),
