@@ -13,8 +13,8 @@ mod inventory;
 mod kernel_files;
 mod kernel_settings;
 mod links;
+mod mpi_transports;
 mod topology;
-mod transports;
 mod turbo_steps;
 
 pub use cores::{Cores, first_of_chips};
@@ -26,6 +26,6 @@ pub use health::{GpuReading, HEALTH_COUNTS, HealthCount, HealthReading, TRAFFIC_
 pub use identity::NodeKey;
 pub use inventory::Inventory;
 pub(crate) use kernel_files::text as kernel_text;
+pub use mpi_transports::of_process as transports_of_process;
 pub use topology::{CacheLevel, HwThread, NumaNode, Topology};
-pub use transports::of_process as transports_of_process;
 pub use turbo_steps::{NoTurboSteps, TurboSteps};

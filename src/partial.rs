@@ -16,11 +16,13 @@
 //! A file is a sequence of frames. A rank's data in a later frame replace those in earlier frames. Readers skip a
 //! frame that a full disk or a SIGKILL has cut off. When the whole run is saved, pmmpi removes the folder.
 
-mod frame;
+mod frame_with_checksum;
+mod kept_data;
 mod node_file;
 mod read;
 
-pub use frame::{About, CarrierNote, Frame, KeptRank};
+pub use frame_with_checksum::Frame;
+pub use kept_data::{About, CarrierNote, KeptRank};
 pub use node_file::NodeFile;
 pub use read::read;
 

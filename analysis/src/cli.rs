@@ -3,9 +3,10 @@
 pub mod allocator;
 pub mod compare_status;
 pub mod ended_early;
+pub mod nagios;
 pub mod options;
 pub mod progress_line;
-pub mod supervise;
+pub mod restart_after_crash;
 pub mod verdict_status;
 
 /// --fail-on found what it looks for.

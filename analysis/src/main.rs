@@ -7,8 +7,8 @@ use cli::options::{
     BoundsArgs, BoundsFormat, Command, CompareArgs, CompareFormat, DiffArgs, DiffFailOn, ExitStyle,
     ExportArgs, OfOthers, Options, ReportArgs, ReportFormat, ScreenReportArgs, Select, ShowArgs,
 };
-use cli::supervise::supervise;
-use cli::{allocator, compare_status, ended_early, progress_line, verdict_status};
+use cli::restart_after_crash::supervise;
+use cli::{allocator, compare_status, ended_early, nagios, progress_line, verdict_status};
 use pmmpi::bounds::MaxDrift;
 use pmmpi::clock;
 use pmmpi::record::Run;
@@ -68,7 +68,7 @@ fn main() -> ExitCode {
             let done = |decoding| {
                 let done = report(&options, decoding, What::Report);
                 match (done, options.exit) {
-                    (Err(failure), ExitStyle::Nagios) => verdict_status::unknown(&failure.message),
+                    (Err(failure), ExitStyle::Nagios) => nagios::unknown(&failure.message),
                     (done, _) => code(done),
                 }
             };
@@ -110,7 +110,7 @@ fn usage(error: &clap::Error) -> ! {
         let text = error.render().to_string();
         let text = text.strip_prefix("error: ").unwrap_or(&text).trim_end();
         if is_for_nagios() {
-            std::process::exit(verdict_status::unknown(text).into())
+            std::process::exit(nagios::unknown(text).into())
         }
         say(text);
         std::process::exit(USAGE.into())
@@ -252,7 +252,7 @@ fn report(options: &ReportArgs, decoding: Decoding, what: What) -> Result<u8, Fa
         ReportFormat::Nodefile => node_list::nodefile(&report),
     };
     let line = match options.exit {
-        ExitStyle::Nagios => verdict_status::first_line(&report, partial),
+        ExitStyle::Nagios => nagios::first_line(&report, partial),
         ExitStyle::Plain => String::new(),
     };
     match &options.output {
@@ -298,7 +298,7 @@ fn report(options: &ReportArgs, decoding: Decoding, what: What) -> Result<u8, Fa
         say(&advice);
     }
     Ok(match (options.exit, of_screen) {
-        (ExitStyle::Nagios, _) => verdict_status::nagios(&report, partial),
+        (ExitStyle::Nagios, _) => nagios::status(&report, partial),
         (ExitStyle::Plain, None) => verdict_status::plain(&report, fail_on, partial),
         // Without --gate, no node was asked for. A fit node says nothing of the others: --fail-on counts, too.
         (ExitStyle::Plain, Some(screen)) => verdict_status::worse(

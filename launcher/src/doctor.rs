@@ -35,7 +35,7 @@ const CHECKS: [fn(&dyn Machine) -> Check; 26] = [
     counters::uncore,
     perf_rights::paranoid,
     perf_rights::capabilities,
-    perf_rights::nmi_watchdog,
+    counters::nmi_watchdog,
     perf_rights::descriptors,
     processor::hypervisor,
     processor::smt,

@@ -2,8 +2,8 @@
 //!
 //! These modules use only what files show. `run/choose_mode.rs` combines this with the user's options.
 
-pub mod elf;
 mod find;
 pub mod is_mpi_program;
+pub mod linked_libraries;
 
 pub use find::{failure, find, find_as};

@@ -9,6 +9,7 @@ mod choose_mode;
 pub mod exec_runner;
 mod health_answer;
 mod keep_partial_run;
+mod kept_until_reboot;
 pub mod kept_variables;
 mod mpi_program;
 pub mod node_record;

@@ -1,6 +1,6 @@
 //! Reads a partial run for reports. The folder may be any user's.
 
-use super::frame::Found;
+use super::frame_with_checksum::Found;
 use super::{About, Frame, KeptRank, NODE_SUFFIX, OLD_RUN_FILE, SUFFIX, list};
 use crate::ids::{NodeId, RankId};
 use crate::node::NodeKey;

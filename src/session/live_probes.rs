@@ -4,7 +4,7 @@
 //! is new to the thread. Each thread has accounts of its own; rank 0 gets the sums at the end. So what a rank that ends
 //! badly recorded is lost.
 
-mod accounts;
+mod count_or_discard;
 mod registry;
 mod thread;
 mod ticks;

@@ -1,7 +1,7 @@
 //! The allocator mimalloc. A process that gets no memory ends at once. A child ends with the exit status from which
 //! `supervise` knows the reason.
 
-use crate::cli::supervise::{self, NO_MEMORY};
+use crate::cli::restart_after_crash::{self, NO_MEMORY};
 use libc::{c_int, c_long};
 use mimalloc::MiMalloc;
 use std::alloc::{GlobalAlloc, Layout};
@@ -55,7 +55,7 @@ fn none_left() -> ! {
     const MESSAGE: &str = "pmmpi: there is not enough memory\n";
     // SAFETY: any thread may end the process, and the bytes have the lifetime `'static`.
     unsafe {
-        if supervise::is_child() {
+        if restart_after_crash::is_child() {
             libc::_exit(NO_MEMORY.into())
         }
         libc::write(libc::STDERR_FILENO, MESSAGE.as_ptr().cast(), MESSAGE.len());

@@ -4,7 +4,7 @@ use super::options::FailOn;
 use super::{COULD_NOT_JUDGE, FOUND};
 use crate::PARTIAL;
 use clap::ValueEnum;
-use pmmpi_analysis::render::{answer, one_line, screen as screen_sentences};
+use pmmpi_analysis::render::screen as screen_sentences;
 use pmmpi_analysis::report::Report;
 use pmmpi_analysis::report::accounted::Group;
 use pmmpi_analysis::report::screen::ScreenReport;
@@ -14,10 +14,6 @@ use pmmpi_analysis::verdicts::fitness::Fitness;
 use pmmpi_analysis::verdicts::kernels_of_node::ScreenVerdict;
 use pmmpi_analysis::verdicts::node_report::{NodeReport, Presence};
 use pmmpi_analysis::warning_codes::WarningCode;
-use std::io::{self, Write};
-
-/// UNKNOWN of a plugin of Nagios.
-const UNKNOWN: u8 = 3;
 
 /// The status with `--fail-on`; `partial` if a part of the input could not be used.
 pub fn plain(report: &Report, fail_on: &[FailOn], partial: bool) -> u8 {
@@ -122,41 +118,8 @@ pub fn advice(report: &Report, fail_on: &[FailOn], delta_percent: f64) -> Option
     Some(format!("--fail-on {name}: the report judged no node, because {what}"))
 }
 
-/// The status of a plugin of Nagios: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.
-pub fn nagios(report: &Report, partial: bool) -> u8 {
-    let any = |what: &[FailOn]| what.iter().any(|what| is_found(report, *what));
-    match () {
-        () if any(&[FailOn::Slow, FailOn::Wrong, FailOn::Failed]) => 2,
-        () if any(&[FailOn::Suspect, FailOn::Odd, FailOn::Missing, FailOn::Moved, FailOn::Flaky]) => 1,
-        () if partial || is_nothing_judged(report) => UNKNOWN,
-        () => 0,
-    }
-}
-
-/// The line that monitoring shows.
-pub fn first_line(report: &Report, partial: bool) -> String {
-    let status = ["OK", "WARNING", "CRITICAL", "UNKNOWN"][usize::from(nagios(report, partial))];
-    let unusable = partial.then(|| "pmmpi could not use some input".to_owned());
-    // Without this reason, nothing in the line would tell why the status is CRITICAL.
-    let failed = answer::failed_runs(report);
-    let all: Vec<String> = failed.into_iter().chain(answer::of(report)).chain(unusable).collect();
-    format!("PMMPI {status} - {}\n", of_plugin(&all.join("; ")))
-}
-
-/// The text of a plugin: one line, without the character that begins its performance data.
-fn of_plugin(text: &str) -> String {
-    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    one_line(&lines.join(" ")).replace('|', "/")
-}
-
-/// Prints why there is no report, where monitoring looks for it, and gives the status.
-pub fn unknown(reason: &str) -> u8 {
-    // If stdout is closed, there is nothing to do.
-    let _ = writeln!(io::stdout(), "PMMPI UNKNOWN - {}", of_plugin(reason));
-    UNKNOWN
-}
-
-fn is_found(report: &Report, what: FailOn) -> bool {
+/// True if the report found this.
+pub fn is_found(report: &Report, what: FailOn) -> bool {
     match what {
         FailOn::Slow => {
             report.nodes.iter().any(|node| is_slow(node, false)) || is_screened_out(report, false)
@@ -198,7 +161,7 @@ fn unjudged(report: &Report) -> usize {
 }
 
 /// True if nothing shows whether a node is slow: no node was compared with others, nor with its own earlier sessions.
-fn is_nothing_judged(report: &Report) -> bool {
+pub fn is_nothing_judged(report: &Report) -> bool {
     let accounted = &report.accounted;
     let few = accounted.nodes.get(&Group::FewRuns);
     let is_judged = |node: &NodeReport| {

@@ -9,8 +9,8 @@
 
 mod building;
 mod csv;
-mod decoding;
 pub mod detect;
+mod file_that_crashes;
 mod folder;
 mod hpl;
 mod hyperfine;
@@ -25,8 +25,8 @@ mod superbench;
 mod text_columns;
 mod unusable_file;
 
-pub use decoding::Decoding;
 pub use detect::FileFormat;
+pub use file_that_crashes::Decoding;
 pub use path_pattern::PathPattern;
 pub use text_columns::TextValues;
 

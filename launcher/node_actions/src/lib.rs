@@ -13,6 +13,7 @@
 
 mod comment;
 mod decide;
+pub mod dry_run;
 mod error;
 mod features;
 mod journal;

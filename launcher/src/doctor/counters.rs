@@ -159,6 +159,25 @@ impl Tried {
     }
 }
 
+/// The NMI watchdog uses one counter on every hardware thread.
+pub fn nmi_watchdog(machine: &dyn Machine) -> Check {
+    const NAME: &str = "nmi_watchdog";
+    match machine.text("proc/sys/kernel/nmi_watchdog").as_deref() {
+        None => Check::ok(NAME, "none in this kernel", "no watchdog uses a counter"),
+        Some("0") => Check::ok(NAME, "off", "no watchdog uses a counter"),
+        Some(_) if core_pmus(machine).is_empty() => {
+            Check::ok(NAME, "on, without a PMU", "this machine has no counter that the watchdog could use")
+        }
+        Some(_) => Check::limits(
+            NAME,
+            "on",
+            "the watchdog uses one of the processor's counters: the events that you choose share the other \
+             counters and may be scaled (the default set is not scaled)",
+            sysctl("kernel.nmi_watchdog", 0),
+        ),
+    }
+}
+
 /// The gap's text without the advice.
 fn short(gap: Gap) -> String {
     let text = gap.to_string();
@@ -268,5 +287,17 @@ mod tests {
         assert!(fix("vendor_id\t: AuthenticAMD\n").contains("amd_uncore"));
         assert!(fix("vendor_id\t: GenuineIntel\n").contains("intel_uncore"));
         assert!(fix("CPU implementer\t: 0x41\n").contains("dmesg"));
+    }
+
+    #[test]
+    fn the_watchdog_holds_a_counter_where_there_is_one() {
+        const FILE: &str = "proc/sys/kernel/nmi_watchdog";
+        let with_pmu = || Fake::new().file("sys/bus/event_source/devices/cpu/type", "4");
+        let check = nmi_watchdog(&with_pmu().file(FILE, "1\n"));
+        assert_eq!(check.status, Status::Limits);
+        assert!(check.fix.unwrap().contains("kernel.nmi_watchdog=0"));
+        for ok in [Fake::new(), Fake::new().file(FILE, "1"), with_pmu().file(FILE, "0")] {
+            assert_eq!(nmi_watchdog(&ok).status, Status::Ok);
+        }
     }
 }

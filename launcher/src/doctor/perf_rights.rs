@@ -2,7 +2,6 @@
 
 use super::check::{Check, sysctl};
 use super::machine::Machine;
-use super::processor::core_pmus;
 use pmmpi::counters::count_and_quality::Gap;
 use pmmpi::counters::default;
 use pmmpi::counters::descriptor_room::to_inherit;
@@ -159,25 +158,6 @@ pub fn capabilities(machine: &dyn Machine) -> Check {
     Check::limits(NAME, found, costs, fix)
 }
 
-/// The NMI watchdog uses one counter on every hardware thread.
-pub fn nmi_watchdog(machine: &dyn Machine) -> Check {
-    const NAME: &str = "nmi_watchdog";
-    match machine.text("proc/sys/kernel/nmi_watchdog").as_deref() {
-        None => Check::ok(NAME, "none in this kernel", "no watchdog uses a counter"),
-        Some("0") => Check::ok(NAME, "off", "no watchdog uses a counter"),
-        Some(_) if core_pmus(machine).is_empty() => {
-            Check::ok(NAME, "on, without a PMU", "this machine has no counter that the watchdog could use")
-        }
-        Some(_) => Check::limits(
-            NAME,
-            "on",
-            "the watchdog uses one of the processor's counters: the events that you choose share the other \
-             counters and may be scaled (the default set is not scaled)",
-            sysctl("kernel.nmi_watchdog", 0),
-        ),
-    }
-}
-
 /// Whether the limit of open files is sufficient for the scope core. It needs one descriptor per event and hardware
 /// thread, in addition to those of the program.
 pub fn descriptors(machine: &dyn Machine) -> Check {
@@ -298,18 +278,6 @@ mod tests {
         let check = capabilities(&Fake::new().file(STATUS, PERFMON).secure());
         assert!(check.status == Status::Broken && check.meaning.contains("LD_LIBRARY_PATH"));
         assert!(check.fix.unwrap().starts_with("setcap -r"));
-    }
-
-    #[test]
-    fn the_watchdog_holds_a_counter_where_there_is_one() {
-        const FILE: &str = "proc/sys/kernel/nmi_watchdog";
-        let with_pmu = || Fake::new().file("sys/bus/event_source/devices/cpu/type", "4");
-        let check = nmi_watchdog(&with_pmu().file(FILE, "1\n"));
-        assert_eq!(check.status, Status::Limits);
-        assert!(check.fix.unwrap().contains("kernel.nmi_watchdog=0"));
-        for ok in [Fake::new(), Fake::new().file(FILE, "1"), with_pmu().file(FILE, "0")] {
-            assert_eq!(nmi_watchdog(&ok).status, Status::Ok);
-        }
     }
 
     #[test]

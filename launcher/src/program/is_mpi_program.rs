@@ -1,7 +1,7 @@
 //! Is a program an MPI program? This module judges by its file.
 
-use super::elf::{self, Binary};
 use super::find::find;
+use super::linked_libraries::{self, Binary};
 use std::ffi::{OsStr, OsString};
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
@@ -83,7 +83,7 @@ pub fn nature(program: &Path) -> Nature {
     }
     let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let wrapper = if file == program { name.clone() } else { subject.clone() };
-    match elf::inspect(&file) {
+    match linked_libraries::inspect(&file) {
         Binary::Mpi { library, through: None } => Nature::Mpi(format!("{subject} needs {library}")),
         Binary::Mpi { library, through: Some(through) } => {
             Nature::Mpi(format!("{subject} needs {library} through {through}"))
@@ -128,9 +128,9 @@ fn holds(mut file: impl Read, name: &[u8]) -> std::io::Result<bool> {
 pub fn unseen(program: &Path) -> &'static str {
     use std::os::unix::fs::PermissionsExt;
     let mode = std::fs::metadata(program).map_or(0, |metadata| metadata.permissions().mode());
-    match elf::inspect(program) {
+    match linked_libraries::inspect(program) {
         Binary::Static(_) => "the program is statically linked: link it dynamically",
-        _ if elf::is_for_musl(program) => {
+        _ if linked_libraries::is_for_musl(program) => {
             "its C library is musl, and pmmpi can measure a program from inside only if the program uses glibc"
         }
         _ if mode & 0o6000 != 0 => "it runs as another user or group, so the loader ignores LD_PRELOAD",
@@ -146,7 +146,7 @@ pub fn mpi_argument(arguments: &[OsString]) -> Option<String> {
     const LOOKED_AT: usize = 64;
     arguments.iter().take(LOOKED_AT).find_map(|argument| {
         let file = find(argument).ok()?;
-        let is_mpi = matches!(elf::inspect(&file), Binary::Mpi { .. });
+        let is_mpi = matches!(linked_libraries::inspect(&file), Binary::Mpi { .. });
         is_mpi.then(|| format!("the program (its argument {} is an MPI program)", file.display()))
     })
 }

@@ -11,14 +11,12 @@
 //! whose rank ends badly carries for all ranks that end badly at the same time. A carrier that still works for the
 //! first programs of a job also accepts the programs that the ranks start next.
 
-mod handing;
-mod leader;
-mod members;
-mod process;
+mod carrier_process;
+mod messages_to_carrier;
+mod when_to_carry;
+mod write_ranks;
 
-use handing::{CarrierAnswer, CarrierWord};
-use leader::CarrierLeader;
-use members::Member;
+use messages_to_carrier::{CarrierAnswer, CarrierWord};
 use pmmpi::partial::CarrierNote;
 use pmmpi::record::RunHeader;
 use pmmpi::session::shared_memory::SharedMemory;
@@ -28,6 +26,8 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use when_to_carry::CarrierLeader;
+use write_ranks::Member;
 
 /// How long after it saw t1 a leader carries for the first time. A job that ends well earlier is not carried.
 pub const FIRST: Duration = Duration::from_millis(200);
@@ -66,7 +66,7 @@ impl Carrier {
         self.part = match Role::enter(Duty::Carry, job) {
             Role::Leader(mut role) => {
                 let (listener, follower) = role.hand_on().unzip();
-                let carrier = process::start(self.member(), listener, self.header.clone());
+                let carrier = carrier_process::start(self.member(), listener, self.header.clone());
                 carrier.map_or(Part::Alone, |carrier| Part::Leads(carrier, follower))
             }
             Role::Follower(mut follower) => {
@@ -128,7 +128,7 @@ impl Carrier {
                 Role::Follower(mut follower) => {
                     let Ok(leader) = follower.connection() else { break };
                     if self.hand_to(leader, &[CarrierWord::Here, CarrierWord::Ended]) {
-                        match handing::answer(leader, deadline) {
+                        match messages_to_carrier::answer(leader, deadline) {
                             CarrierAnswer::Gone => {}
                             answer => return answer,
                         }
@@ -145,7 +145,7 @@ impl Carrier {
     }
 
     fn hand_to(&self, leader: &UnixStream, words: &[CarrierWord]) -> bool {
-        handing::send(leader, words, &self.member().descriptors()).is_ok()
+        messages_to_carrier::send(leader, words, &self.member().descriptors()).is_ok()
     }
 
     fn member(&self) -> Member {
@@ -154,8 +154,8 @@ impl Carrier {
 }
 
 fn ask(carrier: &UnixStream, deadline: Instant) -> CarrierAnswer {
-    match handing::send(carrier, &[CarrierWord::Ended], &[]) {
-        Ok(()) => handing::answer(carrier, deadline),
+    match messages_to_carrier::send(carrier, &[CarrierWord::Ended], &[]) {
+        Ok(()) => messages_to_carrier::answer(carrier, deadline),
         Err(_) => CarrierAnswer::Gone,
     }
 }

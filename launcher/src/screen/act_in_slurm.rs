@@ -2,11 +2,10 @@
 
 use crate::cli::options::{ActArgs, ApplyArg};
 use pmmpi::record::End;
-use pmmpi_node_actions::{Action, Finding, Scontrol, Settings, run as run_actions};
+use pmmpi_node_actions::{Action, Finding, Scontrol, Settings, dry_run, run as run_actions};
 use pmmpi_workload::Failure;
 use pmmpi_workload::console::say;
 use serde::Deserialize;
-use std::path::PathBuf;
 
 /// The hidden command.
 pub const COMMAND: &str = "screen-act";
@@ -39,7 +38,7 @@ pub fn run(typed: &ActArgs) -> Result<End, Failure> {
         )));
     }
     let log = typed.log.clone().unwrap_or_else(|| typed.findings.with_file_name("node-actions.jsonl"));
-    let is_first = !log.exists();
+    let is_first = dry_run::is_first_use(&log);
     let action = match typed.apply {
         ApplyArg::Drain => Action::Drain,
         ApplyArg::Comment => Action::Comment,
@@ -59,7 +58,7 @@ pub fn run(typed: &ActArgs) -> Result<End, Failure> {
     }
     let has_work = !(read.findings.is_empty() && read.passed.is_empty());
     if is_first && has_work {
-        begin_log(&log)?;
+        dry_run::begin_log(&log).map_err(|e| Failure::own(format_args!("{}: {e}", log.display())))?;
         say(format_args!(
             "pmmpi changed nothing, because this is the first use of the log {}. The next screen with --apply changes nodes",
             log.display()
@@ -73,10 +72,4 @@ pub fn run(typed: &ActArgs) -> Result<End, Failure> {
 /// Refuses if there is no Slurm to act in.
 pub fn check() -> Result<(), Failure> {
     Scontrol::find().map(drop).map_err(|e| Failure::usage(format_args!("--apply: {e}")))
-}
-
-/// An empty log: the next use acts.
-fn begin_log(log: &PathBuf) -> Result<(), Failure> {
-    let made = std::fs::File::options().append(true).create(true).open(log);
-    made.map(drop).map_err(|e| Failure::own(format_args!("{}: {e}", log.display())))
 }

@@ -1,7 +1,7 @@
 //! The probes of all threads of a process.
 
 use super::CALIBRATION;
-use super::accounts::{Account, Accounts};
+use super::count_or_discard::{Account, Accounts};
 use crate::counters::count_and_quality::Gap;
 use crate::ids::RankId;
 use crate::probes::{BUCKETS, ProbeTotals, Probes, Times, limits};

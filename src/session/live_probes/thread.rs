@@ -1,6 +1,6 @@
 //! One thread that enters and leaves probes.
 
-use super::accounts::{Accounts, Own, Reading, Usual};
+use super::count_or_discard::{Accounts, Own, Reading, Usual};
 use super::registry::REGISTRY;
 use super::ticks::{Tick, fence};
 use super::{CALIBRATION, gate, now};

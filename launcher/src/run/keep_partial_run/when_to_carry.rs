@@ -1,8 +1,8 @@
 //! The leader carries for its node. It sleeps until there is something to carry.
 
 use super::FIRST;
-use super::handing::{self, CarrierWord};
-use super::members::{Member, MemberEnd, Members};
+use super::messages_to_carrier::{self, CarrierWord};
+use super::write_ranks::{Member, MemberEnd, Members};
 use pmmpi::node::NodeKey;
 use pmmpi::record::RunHeader;
 use pmmpi::transport::local_socket;
@@ -68,7 +68,7 @@ impl CarrierLeader {
         }
     }
 
-    /// Carries until no launcher of the node is left. Runs in the process that [`super::process::start`] makes.
+    /// Carries until no launcher of the node is left. Runs in the process that [`super::carrier_process::start`] makes.
     pub fn run(&mut self) {
         while self.is_needed() || self.is_needed_after_all() {
             let batch = self.carried.filter(|_| self.members.any_ended()).map(|carried| carried + self.batch);
@@ -179,9 +179,9 @@ impl CarrierLeader {
         poll.extend(
             self.listener.iter().filter(|_| self.hears_all()).map(|listener| on(listener.as_raw_fd())),
         );
-        handing::wait(if listens { &mut poll } else { &mut [] }, longest);
+        messages_to_carrier::wait(if listens { &mut poll } else { &mut [] }, longest);
         for (member, _) in self.members.all.iter_mut().zip(poll).filter(|(_, poll)| poll.revents != 0) {
-            match member.connection.as_ref().map(handing::receive) {
+            match member.connection.as_ref().map(messages_to_carrier::receive) {
                 Some(Ok(Some((words, _)))) => hear(member, &words),
                 Some(Ok(None) | Err(_)) => member.has_gone(),
                 None => {}
@@ -215,7 +215,7 @@ impl CarrierLeader {
 
     /// Registers the rank of a new launcher, or keeps the launcher in `silent` until it sends its rank.
     fn welcome(&mut self, launcher: UnixStream) {
-        let Ok(Some((words, files))) = handing::receive(&launcher) else { return };
+        let Ok(Some((words, files))) = messages_to_carrier::receive(&launcher) else { return };
         if words.is_empty() {
             self.silent.push(launcher); // it has connected but not yet sent
             return;
@@ -269,11 +269,11 @@ mod tests {
         assert_eq!((leader.members.all.len(), leader.silent.len()), (1, 2));
         drop(gone);
         let rank = member();
-        handing::send(&follower, &[CarrierWord::Here], &rank.descriptors()).unwrap();
+        messages_to_carrier::send(&follower, &[CarrierWord::Here], &rank.descriptors()).unwrap();
         leader.listen(Duration::ZERO, true);
         assert_eq!((leader.members.all.len(), leader.silent.len()), (2, 0));
         assert!(leader.is_needed());
-        handing::send(&follower, &[CarrierWord::Ended], &[]).unwrap();
+        messages_to_carrier::send(&follower, &[CarrierWord::Ended], &[]).unwrap();
         leader.listen(Duration::ZERO, true);
         assert_eq!(leader.members.all[1].end, MemberEnd::Badly);
         drop(follower);
@@ -297,7 +297,7 @@ mod tests {
             shared.live().set_phase(Phase::Gathered);
             let follower = local_socket::connect(&name).unwrap();
             let rank = Member::own(shared, None);
-            handing::send(&follower, &[CarrierWord::Here], &rank.descriptors()).unwrap();
+            messages_to_carrier::send(&follower, &[CarrierWord::Here], &rank.descriptors()).unwrap();
             drop(follower);
             leader.members.all[0].end = MemberEnd::Done;
             if is_saved {
@@ -318,7 +318,7 @@ mod tests {
         leader.begun = true;
         (leader.next, leader.pause) = (Instant::now() + LONGEST, LONGEST);
         let follower = local_socket::connect(&name).unwrap();
-        handing::send(&follower, &[CarrierWord::Here], &member().descriptors()).unwrap();
+        messages_to_carrier::send(&follower, &[CarrierWord::Here], &member().descriptors()).unwrap();
         leader.accept();
         assert_eq!((leader.members.all.len(), leader.pause), (2, SHORTEST));
         assert!(leader.next <= Instant::now() + SHORTEST);

@@ -1,7 +1,7 @@
 //! The carrier process of a node. It survives the killing of the ranks' launchers, and ends after the last of them.
 
-use super::leader::CarrierLeader;
-use super::members::Member;
+use super::when_to_carry::CarrierLeader;
+use super::write_ranks::Member;
 use pmmpi::counters::descriptor_room::DescriptorRoom;
 use pmmpi::record::RunHeader;
 use std::fs;

@@ -1,6 +1,6 @@
 //! The ranks whose shared memory a leader has, and how it writes their data to disk.
 
-use super::{FIRST, handing};
+use super::{FIRST, messages_to_carrier};
 use pmmpi::RankId;
 use pmmpi::partial::{self, About, CarrierNote, Frame, KeptRank, NodeFile};
 use pmmpi::record::run_file::EXTENSION;
@@ -264,7 +264,7 @@ impl Members {
                     own = Some(kept.clone());
                 }
                 if let Some(connection) = &member.connection {
-                    handing::reply(connection, &kept);
+                    messages_to_carrier::reply(connection, &kept);
                 }
             }
         }
@@ -272,7 +272,7 @@ impl Members {
         for member in self.all.iter_mut().filter(|member| member.end == MemberEnd::Badly) {
             member.end = MemberEnd::Done;
             if let Some(connection) = &member.connection {
-                handing::reply(
+                messages_to_carrier::reply(
                     connection,
                     &Err("pmmpi-carrier found no data in the shared memory of this rank".to_owned()),
                 );
