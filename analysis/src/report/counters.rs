@@ -56,6 +56,8 @@ pub struct CountingCost {
     pub start_snapshot_ns: [i64; 2],
     /// Time of the snapshot before t2.
     pub stop_snapshot_ns: [i64; 2],
+    /// What an entry of a region without content counts, by event, on the rank with the most; empty if not measured.
+    pub empty_region: BTreeMap<String, u64>,
 }
 
 /// The counters of a run in the order of the event set, then sums of events that several parts of a machine count.
@@ -104,6 +106,7 @@ pub fn cost_of(run: &Run) -> Option<CountingCost> {
         opening_ns: [least.opening_ns, most.opening_ns],
         start_snapshot_ns: snapshots(0),
         stop_snapshot_ns: snapshots(1),
+        empty_region: run.empty_entry.counts.clone(),
     })
 }
 
