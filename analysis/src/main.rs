@@ -29,6 +29,7 @@ use pmmpi_analysis::render::{
 };
 use pmmpi_analysis::report;
 use pmmpi_analysis::report::gate;
+use pmmpi_analysis::report::run::Details;
 use pmmpi_analysis::report::screen::ScreenReport;
 use pmmpi_analysis::report::warnings;
 use pmmpi_analysis::stamps_csv;
@@ -204,7 +205,12 @@ fn report(options: &ReportArgs, decoding: Decoding, what: What) -> Result<u8, Fa
         return options.output.as_deref().map_or(Ok(0), |file| writable(file).map(|()| 0));
     }
     let paths = paths("report", &options.paths)?;
-    let mut input = report::read(&paths, &from, &trust);
+    let details = match (options.format, what) {
+        (ReportFormat::Json, _) | (ReportFormat::Text, What::Report) => Details::Shown,
+        (ReportFormat::Md | ReportFormat::Html, _) => Details::Shown,
+        _ => Details::Hidden,
+    };
+    let mut input = report::read(&paths, &from, &trust, details);
     if input.is_empty() || input.run_names != Ok(Vec::new()) {
         return Err(nothing("report", &input, &options.select));
     }
@@ -328,7 +334,7 @@ fn compare(options: &CompareArgs, decoding: Decoding) -> Result<u8, Failure> {
             Selector::Path(path) => vec![path.clone()],
             _ => paths("compare", &options.of)?,
         };
-        let input = report::read(&paths, &from, &trust);
+        let input = report::read(&paths, &from, &trust, Details::Shown);
         if input.is_empty() { Err(nothing("compare", &input, &options.select)) } else { Ok(input) }
     };
     let inputs = match selectors.iter().all(Selector::is_part) {

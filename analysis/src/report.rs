@@ -50,7 +50,7 @@ use failed_runs::FailedNode;
 use often_waited_for::{OftenWaitedFor, often};
 use pmmpi::record::Run;
 use pmmpi_events::validation::Trust;
-use run::RunReport;
+use run::{Details, RunReport};
 use screen::ScreenReport;
 use screened_run::ScreenedRun;
 use serde::Serialize;
@@ -65,13 +65,18 @@ pub static COUNTERS: LazyLock<Vec<&str>> =
     LazyLock::new(|| NAMES.into_iter().chain(BOUNDS).chain(verdicts::health::counters()).collect());
 
 /// Reads the input of a report: see [`input::read`].
-pub fn read(paths: &[PathBuf], options: &importers::ImportOptions, trust: &Trust) -> Input<RunReport> {
-    input::read(paths, options, trust, |run| RunReport::new(run, trust))
+pub fn read(
+    paths: &[PathBuf],
+    options: &importers::ImportOptions,
+    trust: &Trust,
+    details: Details,
+) -> Input<RunReport> {
+    input::read(paths, options, trust, |run| RunReport::new(run, trust, details))
 }
 
 /// Like [`read`], for runs that are in memory.
 pub fn of_runs(runs: &[Run], options: &importers::ImportOptions, trust: &Trust) -> Input<RunReport> {
-    input::of_runs(runs, options, trust, |run| RunReport::new(run, trust))
+    input::of_runs(runs, options, trust, |run| RunReport::new(run, trust, Details::Shown))
 }
 
 /// What a report shows of the places of nodes.

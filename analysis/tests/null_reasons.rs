@@ -5,6 +5,7 @@ mod common;
 
 use common::Folder;
 use pmmpi_analysis::input::importers::ImportOptions;
+use pmmpi_analysis::report::run::Details;
 use pmmpi_analysis::report::{self, PlaceSettings, Report};
 use pmmpi_analysis::table::selection::Selection;
 use pmmpi_analysis::verdicts::JudgeSettings;
@@ -88,7 +89,7 @@ proptest! {
             selection: Selection { since, ..Selection::default() },
             ..ImportOptions::default()
         };
-        let input = report::read(&[path], &options, &Trust::default());
+        let input = report::read(&[path], &options, &Trust::default(), Details::Shown);
         let found = Report::new(input, &Trust::default(), &JudgeSettings::default(), &PlaceSettings::default());
         let places = unexplained(&serde_json::to_value(found).unwrap(), "");
         prop_assert!(places.is_empty(), "{:?}", places);

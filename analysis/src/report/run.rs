@@ -131,9 +131,19 @@ pub struct Elapsed {
     pub suspects: Vec<String>,
 }
 
+/// Whether a format shows counters, places, metrics and flags of runs. To compute them takes as long as to read a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Details {
+    /// The report has them.
+    #[default]
+    Shown,
+    /// Nothing shows them, so the report leaves them out.
+    Hidden,
+}
+
 impl RunReport {
     /// Builds the report of a run; `trust` says which counters are reliable.
-    pub fn new(run: &Run, trust: &Trust) -> Self {
+    pub fn new(run: &Run, trust: &Trust, details: Details) -> Self {
         let trusted = trust.of_run(run);
         let header = &run.header;
         let elapsed = run.elapsed();
@@ -160,9 +170,13 @@ impl RunReport {
         if let Err(why) = &waited_for {
             explain("waited_for", true, why);
         }
-        let (metrics, mut flags) = metrics::of(run, trust);
-        flags.extend(run_flags::of(run, &metrics));
-        let (places, places_count) = places::of(run, MOST_LISTED);
+        let (mut metrics, mut flags, mut places, mut places_count, mut counters) = Default::default();
+        if details == Details::Shown {
+            (metrics, flags) = metrics::of(run, trust);
+            flags.extend(run_flags::of(run, &metrics));
+            (places, places_count) = places::of(run, MOST_LISTED);
+            counters = counters::of(run, &trusted);
+        }
         let host = |node: &NodeId| run.nodes.get(node.index()).map(|n| n.key.hostname.clone());
         let mut present = run.ranks.iter().map(|rank| rank.rank).peekable();
         let missing = (0..run.size).map(RankId).filter(|rank| present.next_if_eq(rank).is_none());
@@ -191,7 +205,7 @@ impl RunReport {
             node_waits_count,
             regions: regions::of(run, trust, &trusted),
             probing: probes::of(run),
-            counters: counters::of(run, &trusted),
+            counters,
             places,
             places_count,
             flags,

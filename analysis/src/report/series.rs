@@ -70,13 +70,14 @@ fn metrics(runs: &[&RunReport]) -> Vec<SeriesMetric> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::run::Details;
     use super::*;
     use pmmpi::record::{Mode, Run, RunHeader};
     use pmmpi_events::validation::Trust;
 
     fn run(id: &str, series: &str, metrics: &[(&'static str, Option<f64>)]) -> RunReport {
         let header = RunHeader::new(id.into(), vec!["p".into()], Mode::Plain, 0);
-        let mut report = RunReport::new(&Run::empty(header, 1), &Trust::default());
+        let mut report = RunReport::new(&Run::empty(header, 1), &Trust::default(), Details::Shown);
         report.series = Some(series.to_owned());
         let metric = |(name, value): &(&'static str, Option<f64>)| MetricReport {
             name,
