@@ -22,7 +22,7 @@ use crate::table::selection::{LeftOut, Selected, Selection};
 use crate::table::slurm_host_list::HostList;
 use crate::table::{BOUNDS, MAINTENANCE_LABEL, NoTime, RunTable};
 use crate::warning_codes::{Warning, WarningCode};
-use files::{Split, code_of, is_partial, is_same, list, read_one};
+use files::{Split, code_of, is_partial, is_same, list, message_of, read_one};
 use importers::{Building, FileFormat, ResultRow, Results};
 use node_rows::NodeRow;
 use pmmpi::record::Run;
@@ -321,7 +321,7 @@ impl<'a, T: Send, K: Fn(&Run) -> T + Sync> Reader<'a, T, K> {
                 for ((file, bytes), run) in known_files.zip(before) {
                     match run {
                         Ok(run) => self.keep(file, run),
-                        Err(e) => self.input.reject(code_of(&e), format!("{}: {e}", file.display())),
+                        Err(e) => self.input.reject(code_of(&e), message_of(file, &e)),
                     }
                     self.building.progress().add(*bytes);
                 }

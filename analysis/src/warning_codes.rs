@@ -138,10 +138,12 @@ codes! {
         "See the program's own messages."
         "rank 3 on n0222: signal 11"
     FewAnchors "few-anchors"
-        "A session measured suspects of earlier sessions again, together with too few nodes that were OK or \
-         FAST before. So the report cannot compare the suspects with the class: they keep their earlier verdicts."
-        "Measure the suspects again, together with at least 3 nodes of the class that were OK in an earlier session. \
-         Give times with enough digits: the rounding unit must be less than 0.5 % of the time."
+        "A session measured suspects of earlier sessions again, but the report cannot compare them with the \
+         class. There were too few nodes that were OK or FAST before, or the times are too coarse. The \
+         suspects keep their earlier verdicts."
+        "Measure the suspects again, together with at least 3 nodes of the class that were OK or FAST in an \
+         earlier session. If the message says that the times are too coarse, use times with a rounding unit \
+         below 0.5 % of the time."
         "session s2 has 20 suspects, and 0 nodes that were OK or FAST before; a comparison needs 3 such nodes; suspects \
          keep their earlier verdicts (./hpl)"
     FewRounds "few-rounds"
@@ -158,9 +160,10 @@ codes! {
         "Check the other programs on the node, its error counters and its throttling."
         "n0222: 9 of 40 runs are slow, more than expected by chance (./hpl)"
     ForeignFile "foreign-file"
-        "A file on the command line is not a run file."
+        "A file `*.pmr` is not a run file, or a file on the command line has a format that pmmpi does not \
+         know."
         "Name run files (*.pmr), folders with run files, or result files of a tool in docs/import.md."
-        "notes.txt: is not a run file of pmmpi"
+        "notes.txt: is neither a run file of pmmpi nor a known result file"
     ForeignFiles "foreign-files"
         "pmmpi did not read some files of a folder, because it does not know their format."
         "docs/import.md lists what pmmpi reads from each tool's files."
@@ -242,9 +245,10 @@ codes! {
     ProbesLeftOut "probes-left-out"
         "pmmpi did not record some entries of probes: a thread uses too many names, nests probes too deeply, or does not end \
          an entry."
-        "Use few names, one for each kind of work, and end each probe in the thread and in the function that begin it."
-        "pmmpi did not record 12 entries of probes: it records the first 254 names of a thread, 32 levels of nesting, and \
-         entries that end"
+        "Use few names, one for each kind of work. End each probe in the thread and in the function that \
+         began it."
+        "12 entries of probes are missing: pmmpi records only the first 254 names of a thread, 32 levels of \
+         nesting, and entries that end"
     RegionsLeftOut "regions-left-out"
         "pmmpi did not count some entries of regions: the program uses too many region names, or nests regions \
          too deeply."
@@ -274,7 +278,7 @@ codes! {
         "the rounds of the session differ by 12.0 %: the report corrects the times of each round (./hpl)"
     RoundedTimes "rounded-times"
         "The times have a coarse resolution. If rounding can explain a difference, this difference is no reason for a verdict."
-        "Give times with more digits, or measure longer work."
+        "Use times with more digits, or measure longer work."
         "the times are multiples of 1 s, which is 9.6 % of the class median: pmmpi can detect a node only if the \
          node is at least about 12.6 % slower (./hpl)"
     SeparateJobs "separate-jobs"
@@ -383,7 +387,8 @@ codes! {
          another part of these paths differs, too: cn016, cn017, cn018, ...; if this part is the node, use \
          --path-pattern '{node}/{run}/HPL.out'"
     UnreadPlaces "unread-places"
-        "pmmpi cannot read a file with the counts of runs by place. The rest of the report does not need this file."
+        "pmmpi cannot read a file that contains the counts of each core, socket and rank. The rest of the \
+         report does not need this file."
         "Repair or remove the file. If it belongs to an archive, repeat the export with --places."
         "archive/_places/month=2026-11/pmmpi-1.parquet is damaged: it has no column event"
     UnreadValues "unread-values"

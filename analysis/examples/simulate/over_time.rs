@@ -193,7 +193,7 @@ pub fn dependent(correlation: f64, seeds: Range<u64>) -> Vec<Rate> {
         about_nodes(sums, judged, truth);
         for (node, theta) in truth.theta.iter().enumerate() {
             let [low, high] = judged.node(node).ci_s.expect("seven runs").map(|s| (s / 10.0).ln());
-            sums.count("intervals with the truth", low <= *theta && *theta <= high);
+            sums.count("intervals that contain the true value", low <= *theta && *theta <= high);
             sums.add("`ci_coverage`", judged.node(node).ci_coverage.expect("seven runs"), 1.0);
         }
         sums.count("warned", judged.warns(WarningCode::DependentRuns));

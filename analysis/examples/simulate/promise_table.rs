@@ -211,7 +211,7 @@ fn few_runs() -> Vec<Case> {
         })
     };
     let mut cases: Vec<Case> = all.into_iter().map(healthy).collect();
-    let stated = [("slow runs found", ">= 0.9"), ("false share of slow runs", "<= 0.015")];
+    let stated = [("slow runs found", ">= 0.9"), ("share of found slow runs that are false", "<= 0.015")];
     cases.push(case("2000 x 3 (s 0.5 %, sigma 2 %), 1 % of the runs slow", 200, &stated, |seeds| {
         promises::session(Session { nodes: 2000, runs: 3, slow_runs: 0.01, ..HEALTHY }, seeds)
     }));
@@ -362,7 +362,7 @@ fn over_time() -> Vec<Case> {
     for (correlation, warned) in [(0.0, "<= 0.01"), (0.3, ">= 0.8"), (0.6, "1"), (0.9, "1")] {
         let stated = [
             ("false SLOW per fleet", "0"),
-            ("intervals with the truth", ""),
+            ("intervals that contain the true value", ""),
             ("`ci_coverage`", ""),
             ("warned", warned),
         ];

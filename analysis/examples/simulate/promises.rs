@@ -215,7 +215,7 @@ pub fn about_runs(sums: &mut Sums, judged: &Judged, truth: &Truth, runs: usize) 
     let slow = truth.are_slow.iter().filter(|slow| **slow).count() as f64;
     sums.add("slow runs found", found.len() as f64 - wrong, slow);
     sums.add("false slow runs per fleet", wrong, 1.0);
-    sums.add("false share of slow runs", wrong / (found.len() as f64).max(1.0), 1.0);
+    sums.add("share of found slow runs that are false", wrong / (found.len() as f64).max(1.0), 1.0);
     sums.count("classes with a false slow run", wrong > 0.0);
 }
 

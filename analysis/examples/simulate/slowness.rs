@@ -153,11 +153,11 @@ pub fn of(fleet: Fleet, seeds: Range<u64>) -> Vec<Rate> {
         sums.count("fact found between nodes", between);
         sums.count("classes with a false finding", any_false);
         let all = share + 2.0 * all_found + f64::from(u8::from(between));
-        sums.add("false share of findings", if all > 0.0 { share / all } else { 0.0 }, 1.0);
+        sums.add("share of findings that are false", if all > 0.0 { share / all } else { 0.0 }, 1.0);
     }
     let rho = intervals.iter().map(|[_, rho, _]| rho).sum::<f64>() / intervals.len().max(1) as f64;
     for [low, _, high] in &intervals {
-        sums.count("intervals with the truth", *low <= rho && rho <= *high);
+        sums.count("intervals that contain the true value", *low <= rho && rho <= *high);
     }
     if !intervals.is_empty() {
         sums.add("mean rho", rho, 1.0);

@@ -22,17 +22,19 @@ pub fn print() {
         "is false if the counter has nothing to do with the time. \"Mean rho\" is the mean correlation (rho) of the"
     );
     println!(
-        "two counters with the time. \"Intervals with the truth\" is the share of the intervals of rho that contain"
+        "two counters with the time. \"Intervals that contain the true value\" is the share of the intervals"
     );
     println!(
-        "this mean. \"Only counts longer\" is the share of the found counters that the report marks with \"=time\":"
+        "of rho that contain this mean. \"Only counts longer\" is the share of the found counters that the"
     );
     println!(
-        "they count at the same rate in slow runs. In rows with \"nothing\", no counter and no fact goes with"
+        "report marks with \"=time\": they count at the same rate in slow runs. In rows with \"nothing\", no"
     );
-    println!("slowness.\n");
+    println!("counter and no fact goes with slowness.\n");
     println!(
-        "| case | fleets | found within nodes | fact found between nodes | only counts longer | mean rho | intervals with the truth | classes with a false finding | false share of findings |"
+        "| case | fleets | found within nodes | fact found between nodes | only counts longer | mean rho | \
+         intervals that contain the true value | classes with a false finding | \
+         share of findings that are false |"
     );
     println!("|---|---|---|---|---|---|---|---|---|");
     for (name, fleet, fleets) in rows() {
@@ -48,9 +50,9 @@ pub fn print() {
             cell("fact found between nodes", fact),
             cell("only counts longer", counts),
             cell("mean rho", counts),
-            cell("intervals with the truth", counts),
+            cell("intervals that contain the true value", counts),
             cell("classes with a false finding", true),
-            cell("false share of findings", counts || fact),
+            cell("share of findings that are false", counts || fact),
         ];
         println!("| {name} | {fleets} | {} |", cells.join(" | "));
     }

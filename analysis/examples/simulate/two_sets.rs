@@ -82,8 +82,10 @@ pub fn print() {
         SESSIONS * 100.0
     );
     println!(
-        "| measured | nodes | runs of A and of B | equal sets: the class differs | equal sets: a node differs | equal sets: the class or a node differs | \
-         intervals with the truth | a difference of 2 % is found | smallest visible difference | a difference of this size is found |"
+        "| measured | nodes | runs of each set, per node and session | equal sets: the class differs | \
+         equal sets: a node differs | equal sets: the class or a node differs | \
+         intervals that contain the true value | a difference of 2 % is found | \
+         smallest visible difference | a difference of this size is found |"
     );
     println!("|---|---|---|---|---|---|---|---|---|---|");
     for (name, how) in [

@@ -99,6 +99,19 @@ pub fn code_of(error: &RunFileError) -> WarningCode {
     }
 }
 
+/// The message of the warning for a file that cannot be used.
+pub fn message_of(file: &Path, error: &RunFileError) -> String {
+    let is_own = is_partial(file) || file.extension().is_some_and(|e| e == EXTENSION);
+    let name = file.display();
+    match error {
+        // No importer knows the format of the file either: see `Split`.
+        RunFileError::Foreign if !is_own => {
+            format!("{name}: is neither a run file of pmmpi nor a known result file")
+        }
+        _ => format!("{name}: {error}"),
+    }
+}
+
 /// True if both files hold the same run.
 pub fn is_same(file: &Path, other: &Path) -> bool {
     matches!((read_one(file), read_one(other)), (Ok(a), Ok(b)) if a == b)

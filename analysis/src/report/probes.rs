@@ -175,10 +175,13 @@ impl DiscardedReport {
 pub fn warning(run: &Run) -> Option<Warning> {
     let unrecorded = run.probes.unrecorded;
     (unrecorded > 0).then(|| {
-        let entries = if unrecorded == 1 { "1 entry".to_owned() } else { format!("{unrecorded} entries") };
+        let missing = match unrecorded {
+            1 => "1 entry of probes is missing".to_owned(),
+            many => format!("{many} entries of probes are missing"),
+        };
         let message = format!(
-            "pmmpi did not record {entries} of probes: it records the first {} names of a thread, 32 levels of nesting, and \
-             entries that end",
+            "{missing}: pmmpi records only the first {} names of a thread, 32 levels of nesting, and entries \
+             that end",
             MOST - 1
         );
         Warning::new(WarningCode::ProbesLeftOut, message)

@@ -46,8 +46,9 @@ Tests reproduce every figure of section 5 to the printed digits. AMD-2008 does n
 - The values of 5.3 and 5.4 result only if the period of retired instructions is ten times the period of all other
   events. Sections 4.3.1 and 4.4.1 suggest the period of instructions for data cache accesses, too; then the request
   rate would be 5.894 instead of 0.589.
-- The prose of 5.3 gives one miss per 71.5 instructions in the improved program, \"1/0.014\". 1/0.014 is 71.4, and the
-  unrounded rate gives 70.1. For the classic program it gives 11.8, \"1/0.085\"; the unrounded rate gives 11.7.
+- The prose of 5.3 computes \"1/0.014\" for the improved program, and gives one miss per 71.5 instructions. 1/0.014 is
+  71.4, and the unrounded rate gives 70.1. For the classic program, the prose computes \"1/0.085\", and gives 11.8; the
+  unrounded rate gives 11.7.
 - 4.3.4 says that the unit mask of the L3 events selects cores. AMD withdrew this: in revision 3.48 of publication 31116
   (2010) all cores must be selected. So the metrics `l3_data_*` use events that each core counts itself.
 ";
