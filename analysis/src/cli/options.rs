@@ -56,7 +56,7 @@ fn report_help() -> String {
         "SLOWER: how much slower a node is than its class in the node's latest session.
 Class: same processor, microcode, memory, kernel, command, ranks and labels.
 {EXIT_STATUS}
-3: a --fail-on condition is true (docs/report.md), 4: no node could be judged.
+With --fail-on: 3: a condition is true, 4: nodes not judged (docs/report.md).
 Select: --since T, --until T, --node LIST, --class C, --run ID, --where K=V.
 Also: --by core|rank|..., --correlate, --fdr, --resets, --exit (docs/report.md).
 Example: pmmpi report --format json a.pmr | jq '.nodes[].verdict'"
@@ -79,9 +79,9 @@ fn compare_help() -> String {
     format!(
         "A and B are files, folders or archives, or parts of the runs in --in PATH:
 session:NAME, label:KEY=VALUE, time:FROM..TO. SLOWER: how much slower B is.
-VISIBLE: the smallest difference that pmmpi finds with a probability of 95 %.
+VISIBLE: the smallest difference found in 95 % of the cases (docs/compare.md).
 {EXIT_STATUS}
-3: a --fail-on condition is true; 4: the runs cannot show it (docs/compare.md).
+--fail-on: 3: a condition is true; 4: the runs do not show whether it is true.
 Select: --since T, --until T, --node LIST, --class C, --run ID, --where K=V.
 Example: pmmpi compare label:blas=mkl label:blas=openblas --fail-on slower:2%"
     )
@@ -99,10 +99,11 @@ Example: pmmpi show pmmpi-results/*.pmr"
 
 fn diff_help() -> String {
     format!(
-        "A and B are run files. pmmpi diff compares no times, counts and ids of jobs (see
-pmmpi compare). To measure the program diff, type: pmmpi run diff ...
+        "A and B are run files. pmmpi diff does not compare times, counts, ids of jobs
+and names of nodes. For times, use pmmpi compare. To measure the program diff,
+type: pmmpi run diff ...
 {EXIT_STATUS}
-3: the runs differ, with --fail-on different.
+3: with --fail-on different, the runs differ.
 
 Example: pmmpi diff good.pmr slow.pmr"
     )
@@ -111,10 +112,10 @@ Example: pmmpi diff good.pmr slow.pmr"
 fn bounds_help() -> String {
     format!(
         "STAMPS.csv has a header with the columns rank,node,t0_ns,t1_ns,t2_ns,t3_ns. The
-stamps are integers from the clock of the rank's node, in this order:
-`t0; barrier; t1; work; t2; barrier; t3`. The optional columns `run` and
-`region` separate jobs. `-` reads stdin. pmmpi reports rows that are not valid
-and computes the bounds without them.
+stamps are integers from the clock of the rank's node. Each rank takes them so:
+`t0; barrier; t1; work; t2; barrier; t3`. Each value of the optional columns
+`run` and `region` has its own bounds. `-` reads stdin. pmmpi reports rows that
+are not valid and computes the bounds without them.
 {EXIT_STATUS}
 
 Example: pmmpi bounds stamps.csv --format json"
@@ -123,7 +124,7 @@ Example: pmmpi bounds stamps.csv --format json"
 
 #[derive(Args)]
 pub struct ReportArgs {
-    #[arg(value_name = "PATH", help = "Run files, tools' results, folders (PMMPI_OUT, else pmmpi-results)")]
+    #[arg(value_name = "PATH", help = "Runs, other tools' results (default: PMMPI_OUT, else pmmpi-results)")]
     pub paths: Vec<PathBuf>,
     /// text, json, csv, md, html, exclude, ...
     #[arg(long, value_enum, default_value = "text", hide_possible_values = true)]
@@ -210,7 +211,7 @@ pub struct Select {
     /// A class, or a part of its name
     #[arg(long, value_name = "C", hide = true, value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub class: Option<String>,
-    /// Run of pmmpi: its id, the beginning of its id, or the short id in a table
+    /// A run that pmmpi measured: its id, the beginning of its id, or its short id in a table
     #[arg(long = "run", value_name = "ID", hide = true)]
     pub runs: Vec<RunName>,
     /// Runs with this label, or rows with this value in a column
@@ -270,7 +271,7 @@ pub enum ReportFormat {
 
 #[derive(Args)]
 pub struct ExportArgs {
-    #[arg(value_name = "PATH", help = "Run files, tools' results, folders (PMMPI_OUT, else pmmpi-results)")]
+    #[arg(value_name = "PATH", help = "Runs, other tools' results (default: PMMPI_OUT, else pmmpi-results)")]
     pub paths: Vec<PathBuf>,
     /// The archive; pmmpi creates it if it is missing
     #[arg(short, long, value_name = "DIR")]
@@ -356,7 +357,7 @@ pub struct CompareArgs {
     /// The runs that pmmpi compares with A
     #[arg(value_name = "B")]
     pub b: String,
-    /// Find A and B in these runs (default: PMMPI_OUT)
+    /// Find A, B here (default: PMMPI_OUT, else pmmpi-results)
     #[arg(long = "in", value_name = "PATH")]
     pub of: Vec<PathBuf>,
     /// text, json, csv or md

@@ -210,7 +210,7 @@ pub fn measurement(arguments: &[OsString]) -> Result<MeasurementArgs, clap::Erro
 /// The options of a measurement.
 #[derive(Args)]
 pub struct MeasurementArgs {
-    #[arg(long, value_name = "DIR", help = "Folder for run files (PMMPI_OUT, else pmmpi-results)")]
+    #[arg(long, value_name = "DIR", help = "Save in DIR (default: PMMPI_OUT, else pmmpi-results)")]
     pub out: Option<PathBuf>,
     /// Save no run file
     #[arg(long, overrides_with = "no_save", hide = true)]
@@ -352,7 +352,7 @@ pub struct Examination {
     /// Exit with 1 on: limits or broken
     #[arg(long, value_name = "STATUS", value_enum, default_value = "broken", hide_possible_values = true)]
     pub fail_on: DoctorFailOn,
-    #[arg(long, value_name = "DIR", help = "Folder for run files (PMMPI_OUT, else pmmpi-results)")]
+    #[arg(long, value_name = "DIR", help = "Check DIR (default: PMMPI_OUT, else pmmpi-results)")]
     pub out: Option<PathBuf>,
 }
 
@@ -414,9 +414,9 @@ pub enum DoctorFailOn {
 pub enum ModeArg {
     /// pmmpi looks at the program's file and chooses the mode
     Auto,
-    /// As an MPI program, from inside
+    /// As an MPI program: the agent takes the stamps in each rank
     Mpi,
-    /// As a child process, from outside
+    /// As a plain program: pmmpi starts it as a child process, without the agent
     Plain,
     /// As a plain program on all ranks together; pmmpi calls MPI_Init, so no later program of a rank can
     Ranks,

@@ -11,7 +11,7 @@ pub struct ScreenArgs {
     /// Default: triad,dgemm,latency,spin. Others: fma,net,disk
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub kernels: Vec<String>,
-    /// K rounds of all nodes, M more of suspects (default 3+4)
+    /// K rounds of all nodes, M more of suspects (default: 3+4)
     #[arg(long, value_name = "K+M", default_value = "3+4", hide_default_value = true)]
     pub rounds: String,
     /// Run K rounds first, without measuring
@@ -20,7 +20,7 @@ pub struct ScreenArgs {
     /// Warm up for at least TIME, because some faults need heat
     #[arg(long, value_name = "TIME", hide = true)]
     pub soak: Option<String>,
-    /// Size of the arrays of triad and latency: 85%, 2G
+    /// Memory for triad and latency arrays, such as 85% or 2G
     #[arg(long, value_name = "SIZE")]
     pub memory: Option<String>,
     /// Stores of triad: ordinary or non-temporal
@@ -55,7 +55,7 @@ pub struct ScreenArgs {
     /// Use the seed N for the random order of kernels
     #[arg(long, value_name = "N", hide = true)]
     pub seed: Option<u64>,
-    #[arg(long, value_name = "DIR", help = "Folder for run files (PMMPI_OUT, else pmmpi-results)")]
+    #[arg(long, value_name = "DIR", help = "Save in DIR (default: PMMPI_OUT, else pmmpi-results)")]
     pub out: Option<PathBuf>,
     /// Store KEY=VALUE with the runs
     #[arg(long = "label", value_name = "KEY=VALUE", hide = true)]
@@ -157,7 +157,7 @@ pub struct ActArgs {
 pub struct KernelArgs {
     /// Name of the kernel
     pub kernel: String,
-    /// Size of the arrays of the kernel
+    /// Memory for the arrays of the kernel
     #[arg(long)]
     pub memory: Option<String>,
     /// Ranks on the node: each takes an equal part of --memory 85%
@@ -169,7 +169,7 @@ pub struct KernelArgs {
     /// Library with cblas_dgemm
     #[arg(long)]
     pub blas: Option<PathBuf>,
-    /// Folder for the file of the kernel disk
+    /// Folder for the file of the kernel `disk`
     #[arg(long)]
     pub disk: Option<PathBuf>,
 }
