@@ -108,5 +108,5 @@ fn what_is_no_run_is_said() {
         good.filter(|path| *path != file).find(|path| path.extension().is_some_and(|e| e == "pmr")).unwrap();
     let output = run(Command::new(pmmpi()).arg("show").args([&file, &good]));
     assert_eq!(output.code(), 1);
-    assert!(output.out().contains("around a child process"), "{}", output.out());
+    assert!(output.out().contains("as a child process, without the agent"), "{}", output.out());
 }

@@ -141,7 +141,9 @@ fn a_node_that_hangs_is_named_and_the_others_go_on() {
     let report = checked_report(out.path());
     assert_eq!(verdict(&report, "n2")["verdict"], "FAILED");
     assert!(
-        output.out().contains("1 of 5 nodes has no time, because a kernel failed: n2"),
+        output
+            .out()
+            .contains("1 of 5 nodes FAILED, because a kernel ended with an error or took too long: n2"),
         "{}",
         output.out()
     );

@@ -64,5 +64,5 @@ fn a_node_with_a_slow_link_is_slow_in_the_network() {
 fn one_node_alone_is_refused() {
     let output = rig::tool::run(Command::new(pmmpi()).args(["screen", "--kernels", "net"]));
     assert_eq!(output.code(), 2, "{}", output.err());
-    assert!(output.err().contains("the kernel net measures the network between nodes"), "{}", output.err());
+    assert!(output.err().contains("the kernel `net` measures the network between nodes"), "{}", output.err());
 }

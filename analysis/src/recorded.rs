@@ -182,8 +182,8 @@ fn program(run: &Run) -> Pairs {
     push(&mut pairs, "ranks", Some(run.size));
     push(&mut pairs, "nodes", Some(run.host_count()));
     let mode = match header.mode {
-        Mode::Mpi => "MPI: from inside the program",
-        Mode::Plain => "around a child process",
+        Mode::Mpi => "as an MPI program, with the agent",
+        Mode::Plain => "as a child process, without the agent",
     };
     push(&mut pairs, "measured", Some(mode));
     pairs.extend(header.labels.iter().map(|(key, value)| (format!("label {key}"), value.clone())));

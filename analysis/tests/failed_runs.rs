@@ -147,7 +147,7 @@ fn the_first_screen_accounts_for_nodes_if_all_runs_failed() {
         let line = "2 nodes: 0 judged; 2 without a time (2 runs failed or not complete): h0, h1";
         assert!(text.lines().take(4).any(|found| found == line), "{text}");
         let nagios = text_of(path, &["--exit", "nagios"]);
-        assert!(nagios.contains("no node can be compared: no run has a time"), "{nagios}");
+        assert!(nagios.contains("no node can be compared: no run has a valid elapsed time"), "{nagios}");
     }
 }
 

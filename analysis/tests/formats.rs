@@ -299,7 +299,7 @@ fn a_report_without_nodes_is_whole() {
     let (_, _, _spool) = folder.begin("live", 2);
     let [csv, md, html, openmetrics] = FORMATS.map(|format| said(&folder, format, &[]));
     assert_eq!(table(&csv), (documented("csv"), vec![]));
-    assert!(md.starts_with("**no node can be compared: no run has a time**\n"), "{md}");
+    assert!(md.starts_with("**no node can be compared: no run has a valid elapsed time**\n"), "{md}");
     assert!(
         md.contains("| `live` | 22:13:20 | not complete: pmmpi did not see the end: the program may still be running |"),
         "{md}"

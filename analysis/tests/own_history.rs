@@ -163,7 +163,10 @@ fn maintenance_starts_a_history_anew() {
             found["warnings"].as_array().unwrap().iter().map(|warning| &warning["code"]).collect();
         assert_eq!(codes.contains(&&json!("unknown-reset")), paths.contains(&resets), "{codes:?}");
         let text = out(&report(&[&["report"], paths].concat()));
-        assert!(text.contains("\nafter its maintenance (before s4) n05 is 7.4 % faster\n"), "{text}");
+        assert!(
+            text.contains("\nn05 has been 7.4 % faster since its maintenance (first session after it: s4)\n"),
+            "{text}"
+        );
     }
 }
 
@@ -260,7 +263,7 @@ fn repairs_have_their_own_effect() {
     assert!((repair["change"].as_f64().unwrap() + 0.057).abs() < 0.004, "{repair}");
     assert!((repair["change_before"].as_f64().unwrap() - 0.06).abs() < 0.004, "{repair}");
     let text = out(&report(&["report", file.to_str().unwrap()]));
-    for line in ["after its maintenance (before s3) n03 is 5.", "n05 had become 5."] {
+    for line in ["n03 has been 5.", "n05 had become 5."] {
         assert!(text.lines().any(|found| found.starts_with(line)), "{line}: {text}");
     }
 }

@@ -167,8 +167,8 @@ impl fmt::Display for WhyUnavailable {
                                                  watchdog or another profiler",
             ),
             WhyUnavailable::NoRoom(libc::EMFILE) => f.write_str(
-                "pmmpi uses no file descriptor that the program may need, and no other descriptor was free for this \
-                 counter: raise the hard limit on open files (ulimit -Hn)",
+                "no file descriptor was free for this counter, because pmmpi leaves enough descriptors to \
+                 the program: raise the hard limit on open files (ulimit -Hn)",
             ),
             WhyUnavailable::NoRoom(errno) => write!(
                 f,

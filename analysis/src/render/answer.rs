@@ -86,7 +86,9 @@ pub fn of(report: &Report) -> Vec<String> {
         };
         let is_alone = |node: &NodeReport| node.slowdown.is_none();
         of_class.push(match judged {
-            0 if report.nodes.is_empty() => "no node can be compared: no run has a time".to_owned(),
+            0 if report.nodes.is_empty() => {
+                "no node can be compared: no run has a valid elapsed time".to_owned()
+            }
             _ if compared().all(is_alone) => {
                 "no node can be compared with other nodes: each class has only one node".to_owned()
             }

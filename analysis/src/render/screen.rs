@@ -47,7 +47,11 @@ pub fn answer(screen: &ScreenReport) -> Vec<String> {
         (&[Wrong][..], "computed a wrong result", "computed wrong results"),
         (&[Slow, SlowTail], "is slower than its class", "are slower than their class"),
         (&[Slowed], "is slower than it was", "are slower than they were"),
-        (&[Failed], "has no time, because a kernel failed", "have no time, because a kernel failed"),
+        (
+            &[Failed],
+            "FAILED, because a kernel ended with an error or took too long",
+            "FAILED, because a kernel ended with an error or took too long",
+        ),
         (&[Suspect, Unusual], "may be slow, but this is not certain", "may be slow, but this is not certain"),
         (&[Fast], "is much faster than its class", "are much faster than their class"),
     ] {

@@ -4,7 +4,7 @@
 //!
 //! PART is triad, triad-nt, dgemm, latency, or a kernel that has no original: spin, fma, disk. SIZE is the bytes of an
 //! array (triad), the bytes of the ring (latency), or n (dgemm). The originals are in bench/programs; `cc` compiles
-//! them. For dgemm, the variable BLAS names the library (default libopenblas.so.0).
+//! them. For dgemm, the variable BLAS names the library (default: libopenblas.so.0).
 
 use pmmpi_screen_kernels::{
     Blas, Dgemm, DgemmSettings, Disk, DiskSettings, Error, Fma, FmaSettings, Kernel, Latency,

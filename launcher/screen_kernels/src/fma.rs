@@ -76,7 +76,7 @@ impl Fma {
         }
         let chains = machine::all_here().into_iter().next();
         let chains = chains
-            .ok_or_else(|| Error::Internal("The kernel fma has no chains for this processor".to_owned()))?;
+            .ok_or_else(|| Error::Internal("The kernel `fma` has no chains for this processor".to_owned()))?;
         Ok(Self { settings, chains, threads: None })
     }
 

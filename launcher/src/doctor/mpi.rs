@@ -91,7 +91,13 @@ pub fn launchers(machine: &dyn Machine) -> Check {
     if all.is_empty() {
         all.push("srun, but no mpirun or mpiexec".to_owned());
     }
-    Check::ok(NAME, all.join(", "), "pmmpi measures MPI programs from inside: mpirun -n 4 pmmpi ./prog")
+    let launcher = found.first().and_then(|found| found.path.file_name());
+    let launcher = launcher.map_or_else(|| "srun".into(), OsStr::to_string_lossy);
+    Check::ok(
+        NAME,
+        all.join(", "),
+        format!("to measure an MPI program, put pmmpi directly in front of it: {launcher} -n 4 pmmpi ./prog"),
+    )
 }
 
 /// Whether the compiler and the launcher belong to the same MPI.

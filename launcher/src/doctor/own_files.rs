@@ -35,7 +35,7 @@ fn missing(machine: &dyn Machine, file: &str) -> String {
 pub fn agent(machine: &dyn Machine) -> Check {
     const NAME: &str = "agent";
     const FILE: &str = "libpmmpi_agent.so";
-    let costs = "pmmpi cannot measure MPI programs from inside, and ends with 125";
+    let costs = "pmmpi cannot measure MPI programs with the agent, and ends with 125";
     let Some(agent) = machine.library(FILE) else {
         return Check::broken(NAME, missing(machine, FILE), costs, reinstall(machine));
     };
@@ -61,7 +61,7 @@ pub fn agent(machine: &dyn Machine) -> Check {
     });
     match complaint {
         Some(complaint) => Check::broken(NAME, complaint, costs, reinstall(machine)),
-        None => Check::ok(NAME, shown, "pmmpi measures unchanged MPI programs from inside"),
+        None => Check::ok(NAME, shown, "pmmpi measures unchanged MPI programs with the agent"),
     }
 }
 

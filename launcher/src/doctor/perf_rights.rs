@@ -121,9 +121,9 @@ pub fn capabilities(machine: &dyn Machine) -> Check {
         return Check::broken(
             NAME,
             format!("{}; pmmpi's file has capabilities, or a set-user-id or set-group-id bit", own.names()),
-            "the kernel hides pmmpi from processes with fewer rights, so pmmpi cannot measure MPI programs \
-             from inside; and the C library removes LD_LIBRARY_PATH, LD_PRELOAD, TMPDIR and more from the \
-             environment of the programs",
+            "the kernel denies the agent access to pmmpi's memory, so pmmpi cannot measure MPI programs with \
+             the agent. The C library also removes LD_LIBRARY_PATH, LD_PRELOAD, TMPDIR and more from the \
+             programs' environment",
             format!("setcap -r {pmmpi}; chmod u-s,g-s {pmmpi}\n{}", sysctl(PARANOID, EVERYTHING_ON_A_CPU)),
         );
     }

@@ -111,7 +111,7 @@ pub fn governor(machine: &dyn Machine) -> Check {
         return not_shown(
             machine,
             NAME,
-            "after a wait, a core may run slowly at first, and no value in the report shows this",
+            "after a wait, a core may run slowly at first, and runs cannot record the governor",
             "cpupower frequency-set -g performance",
         );
     }

@@ -131,7 +131,7 @@ pub fn unseen(program: &Path) -> &'static str {
     match linked_libraries::inspect(program) {
         Binary::Static(_) => "the program is statically linked: link it dynamically",
         _ if linked_libraries::is_for_musl(program) => {
-            "its C library is musl, and pmmpi can measure a program from inside only if the program uses glibc"
+            "its C library is musl, but the agent works only in programs that use glibc"
         }
         _ if mode & 0o6000 != 0 => "it runs as another user or group, so the loader ignores LD_PRELOAD",
         _ => {

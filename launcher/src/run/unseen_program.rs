@@ -72,8 +72,7 @@ fn warn_that_it_is_no_more(task: &Task, shared: &SharedMemory) {
          launch command: mpirun -n 2 pmmpi ./prog"
             .to_owned()
     } else if shared.live().has(Fault::OtherLibc) {
-        "the program uses a C library other than glibc, and pmmpi can measure a program from inside only if the \
-         program uses glibc"
+        "the program uses a C library other than glibc, but the agent works only in programs that use glibc"
             .to_owned()
     } else if shared.live().has(Fault::InInit) {
         "the program ended inside MPI_Init, which waits for the other ranks of the job".to_owned()

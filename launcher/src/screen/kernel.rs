@@ -248,7 +248,7 @@ fn kernel(typed: &KernelArgs, root: &Path, cores: &[u32]) -> Result<Box<dyn Kern
             let folder = typed
                 .disk
                 .as_deref()
-                .ok_or_else(|| setting("the kernel disk needs a folder (--disk DIR)"))?;
+                .ok_or_else(|| setting("the kernel `disk` needs a folder (--disk DIR)"))?;
             Box::new(Disk::new(DiskSettings::in_folder(folder))?)
         }
         other => return Err(setting(&format!("there is no kernel {other}"))),

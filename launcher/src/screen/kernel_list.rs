@@ -35,8 +35,8 @@ pub fn with_options(typed: &ScreenArgs) -> Result<Vec<(&'static str, Vec<OsStrin
     }
     if typed.disk.is_some() != names.contains(&"disk") {
         return Err(Failure::usage(match typed.disk {
-            Some(_) => "--disk needs the kernel disk: add it to --kernels",
-            None => "the kernel disk writes a file: name a folder for it with --disk DIR",
+            Some(_) => "--disk needs the kernel `disk`: add it to --kernels",
+            None => "the kernel `disk` writes a file: name its folder with --disk DIR",
         }));
     }
     if let Some(text) = &typed.memory {

@@ -195,7 +195,8 @@ fn result(all: &[Exchanged]) -> KernelResult {
             result.seconds = Some(score.seconds);
         }
         None if all.is_empty() => {
-            result.failed = Some("the kernel net needs two nodes at least, and there is only one".to_owned());
+            result.failed =
+                Some("the kernel `net` needs at least two nodes, but there is only one".to_owned());
         }
         None => result.failed = Some(format!("no measurement with {}", count(all.len(), "partner"))),
     }

@@ -160,8 +160,9 @@ fn name_of(number: Option<u32>, work: &ScreenWork) -> String {
 
 fn one_node() -> Failure {
     Failure::usage(
-        "the kernel net measures the network between nodes, but this job has only one node. Start pmmpi screen on several nodes, \
-         for example with srun -N 4 --ntasks-per-node=1, or leave net out of --kernels",
+        "the kernel `net` measures the network between nodes, but this job has only one node. Start pmmpi \
+         screen on several nodes, for example with srun -N 4 --ntasks-per-node=1, or leave `net` out of \
+         --kernels",
     )
 }
 

@@ -71,8 +71,8 @@ fn not_repaired(node: &NodeReport) -> Option<(f64, &str, Option<&str>)> {
     Some((maintenance.change_before, &node.node, maintenance.since.as_deref()))
 }
 
-/// Nodes whose maintenance was in vain, for example "n007 had become 6.4 % slower; its maintenance (before s5) did not
-/// change this".
+/// Nodes whose maintenance was in vain, for example "n007 had become 6.4 % slower; its maintenance (first
+/// session after it: s5) did not change this".
 fn maintained_in_vain(report: &Report) -> Vec<String> {
     let mut nodes: Vec<_> = current(report).filter_map(not_repaired).collect();
     nodes.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
@@ -82,22 +82,23 @@ fn maintained_in_vain(report: &Report) -> Vec<String> {
         return vec![format!("{all} are as slow after maintenance as before: {}, ...", named.join(", "))];
     }
     let of = |(change, node, since): &(f64, &str, Option<&str>)| {
-        let (since, change) = (or_unnamed(*since), percent(*change));
+        let (first, change) = (first_after(*since), percent(*change));
         let node = shortened(node);
-        format!("{node} had become {change} slower; its maintenance (before {since}) did not change this")
+        format!("{node} had become {change} slower; its maintenance{first} did not change this")
     };
     nodes.iter().map(of).collect()
 }
 
-/// What changed with maintenance, for example "after its maintenance (before s4) n007 is 7.6 % faster".
+/// What changed with maintenance, for example "n007 has been 7.6 % faster since its maintenance (first
+/// session after it: s4)".
 fn maintained(report: &Report) -> Vec<String> {
     let mut nodes: Vec<_> = current(report).filter_map(certainly_changed).collect();
     nodes.sort_by(|a, b| b.0.abs().total_cmp(&a.0.abs()).then_with(|| a.1.cmp(b.1)));
     let how = |change: f64| if change < 0.0 { "faster" } else { "slower" };
     let of = |(change, node, since): &(f64, &str, Option<&str>)| {
-        let (how, since) = (how(*change), or_unnamed(*since));
+        let (how, first) = (how(*change), first_after(*since));
         let by = percent(change.abs());
-        format!("after its maintenance (before {since}) {} is {by} {how}", shortened(node))
+        format!("{} has been {by} {how} since its maintenance{first}", shortened(node))
     };
     if nodes.len() <= NAMED {
         return nodes.iter().map(of).collect();
@@ -280,6 +281,11 @@ pub fn in_class(report: &Report) -> impl Fn(&NodeReport) -> String {
 pub fn until(session: Option<&str>, date: Option<&str>, since_date: Option<&str>) -> String {
     let date = date.filter(|date| session.is_none() || Some(*date) != since_date);
     date.map_or_else(|| or_unnamed(session), str::to_owned)
+}
+
+/// The first session after maintenance, if it has a name.
+fn first_after(session: Option<&str>) -> String {
+    session.map_or_else(String::new, |session| format!(" (first session after it: {})", shortened(session)))
 }
 
 fn or_unnamed(session: Option<&str>) -> String {
