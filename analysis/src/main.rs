@@ -303,7 +303,7 @@ fn report(options: &ReportArgs, decoding: Decoding, what: What) -> Result<u8, Fa
     if let Some(advice) = advice.or_else(|| of_screen.and_then(on_screen)) {
         say(&advice);
     }
-    Ok(match (options.exit, of_screen) {
+    let status = match (options.exit, of_screen) {
         (ExitStyle::Nagios, _) => nagios::status(&report, partial),
         (ExitStyle::Plain, None) => verdict_status::plain(&report, fail_on, partial),
         // Without --gate, no node was asked for. A fit node says nothing of the others: --fail-on counts, too.
@@ -311,7 +311,9 @@ fn report(options: &ReportArgs, decoding: Decoding, what: What) -> Result<u8, Fa
             verdict_status::gate(screen),
             verdict_status::screen(&report, screen, fail_on, partial),
         ),
-    })
+    };
+    std::mem::forget(report); // the program ends, and a large report takes long to free
+    Ok(status)
 }
 
 fn compare(options: &CompareArgs, decoding: Decoding) -> Result<u8, Failure> {

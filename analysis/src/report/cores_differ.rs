@@ -2,6 +2,7 @@
 //! these nodes are no peers. The number makes up no class, because results of other tools and older archives lack it.
 
 use crate::warning_codes::{Warning, WarningCode};
+use hashbrown::{HashMap, HashSet};
 use pmmpi::text::count;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,8 +25,17 @@ pub fn warnings<'a>(
 }
 
 fn messages<'a>(threads: impl Iterator<Item = Threads<'a>>, verb: &str) -> BTreeSet<String> {
+    // Most classes have one number: no set of their many hosts is needed.
+    let threads: Vec<Threads> = threads.collect();
+    let mut first: HashMap<[&str; 2], usize> = HashMap::new();
+    let mut differ: HashSet<[&str; 2]> = HashSet::new();
+    for (class, _, threads) in &threads {
+        if first.entry(*class).or_insert(*threads) != threads {
+            differ.insert(*class);
+        }
+    }
     let mut classes: BTreeMap<[&str; 2], BTreeMap<usize, BTreeSet<&str>>> = BTreeMap::new();
-    for (class, host, threads) in threads {
+    for (class, host, threads) in threads.into_iter().filter(|(class, ..)| differ.contains(class)) {
         classes.entry(class).or_default().entry(threads).or_default().insert(host);
     }
     let of = |hosts: &BTreeMap<usize, BTreeSet<&str>>| {
@@ -44,5 +54,5 @@ fn messages<'a>(threads: impl Iterator<Item = Threads<'a>>, verb: &str) -> BTree
         }
         format!("nodes of a class {verb} different numbers of hardware threads: {}", texts.join(", "))
     };
-    classes.values().filter(|hosts| hosts.len() > 1).map(of).collect()
+    classes.values().map(of).collect()
 }

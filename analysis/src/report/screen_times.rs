@@ -31,28 +31,39 @@ impl<'a> ScreenTimes<'a> {
     /// `kernel_of` has the kernel of each run of the screen.
     pub fn of(table: &'a RunTable, kernel_of: &HashMap<&str, &'a str>) -> Self {
         let mut all = Self::default();
+        // Numbers are found faster than names, and each run has a row for each node.
+        let kernel_of_run = |run: &u32| Some((*run, *kernel_of.get(table.runs.get(*run)?)?));
+        let kernels: HashMap<u32, &str> = table.screens.iter().filter_map(kernel_of_run).collect();
+        let mut rows_of: HashMap<(&str, u32), Vec<usize>> = HashMap::new();
+        for row in 0..table.len() {
+            if let Some(kernel) = kernels.get(&table.run.at(row)) {
+                rows_of.entry((kernel, table.node.at(row))).or_default().push(row);
+                all.session = table.session_name(row);
+            }
+        }
         let mut texts: HashMap<u32, Option<usize>> = HashMap::new();
-        if table.screens.is_empty() {
-            return all;
+        for ((kernel, node), rows) in rows_of {
+            let host = table.nodes.get(node).unwrap_or_default();
+            let (mut class, mut seen) = ("", None);
+            for row in &rows {
+                let text = table.facts_of(*row);
+                let now = Some((table.class.at(*row), text));
+                if std::mem::replace(&mut seen, now) == now {
+                    continue;
+                }
+                class = table.class_name(*row);
+                let threads = *texts.entry(text).or_insert_with(|| {
+                    let facts = facts::values(table.fact_texts.get(text).unwrap_or_default());
+                    facts.get(THREADS)?.parse().ok()
+                });
+                all.threads.extend(threads.map(|threads| ((class, host), threads)));
+                let known = all.kernels.entry((host, class)).or_insert(Some(kernel));
+                *known = known.filter(|known| *known == kernel);
+            }
+            let mut seconds: Vec<f64> = rows.iter().map(|row| table.elapsed_s[*row]).collect();
+            seconds.sort_by(f64::total_cmp);
+            all.of.insert((kernel, host), KernelTimes { class, seconds });
         }
-        for row in (0..table.len()).filter(|row| table.screens.contains(&table.run.at(*row))) {
-            let run = table.runs.get(table.run.at(row)).unwrap_or_default();
-            let Some(kernel) = kernel_of.get(run).copied() else { continue };
-            let (host, class) = (table.node_name(row), table.class_name(row));
-            let times = all.of.entry((kernel, host)).or_insert(KernelTimes { class, seconds: Vec::new() });
-            times.class = class;
-            times.seconds.push(table.elapsed_s[row]);
-            let known = all.kernels.entry((host, class)).or_insert(Some(kernel));
-            *known = known.filter(|known| *known == kernel);
-            all.session = table.session_name(row);
-            let text = table.facts_of(row);
-            let threads = *texts.entry(text).or_insert_with(|| {
-                let facts = facts::values(table.fact_texts.get(text).unwrap_or_default());
-                facts.get(THREADS)?.parse().ok()
-            });
-            all.threads.extend(threads.map(|threads| ((class, host), threads)));
-        }
-        all.of.values_mut().for_each(|times| times.seconds.sort_by(f64::total_cmp));
         all
     }
 

@@ -51,6 +51,9 @@ pub(super) fn of(
     order: &Order,
     classes: &[ClassRows],
 ) -> Vec<Reconfigured> {
+    if order.sessions < 2 {
+        return Vec::new();
+    }
     let known = KnownFacts::of(table);
     if known.is_empty() && is_each_work_one_class(table) {
         return Vec::new();
