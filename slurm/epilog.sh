@@ -1,6 +1,6 @@
 #!/bin/bash
-# For Slurm's Epilog: after each job, writes one line with the errors that the hardware of this node has counted since
-# the node booted. If a node becomes slow, these lines show after which job a count grew.
+# For Slurm's Epilog: after each job, writes one line with the memory errors and the throttling that this node has
+# counted since it booted. If a node becomes slow, these lines show after which job a count grew.
 #
 #   slurm.conf:   Epilog=/etc/slurm/pmmpi-epilog.sh, or call this program at the end of your epilog
 #   a line:       2026-11-26T03:20:01Z,job 4711,memory_corrected 0,memory_uncorrected 0,throttled 12
