@@ -15,8 +15,9 @@ The names in a formula are quantities or names of the processor's event table. F
 a formula over events. If a name has no event and no formula, the table gives the reason. A value has the worst quality
 of its counts: exact is better than scaled, and scaled is better than partial. A missing value has a reason: the missing
 count, the divisor that is 0, or the check that failed. pmmpi bases no verdict on a count whose counter ran for less
-than a fifth of the time. If an event is sampled, pmmpi multiplies the number of samples by the sampling period. If an
-input gives a value for a name, pmmpi uses this value, even if the table could compute one.
+than a fifth of the time, nor on an event that `pmmpi validate` found unusable. If an event is sampled, pmmpi multiplies
+the number of samples by the sampling period. If an input gives a value for a name, pmmpi uses this value, even if the
+table could compute one.
 
 pmmpi computes a metric of cores once for each core of a node. It uses the counts of the core's hardware threads, and
 the TSC of the rank that counted on this node. The value of a run is the mean over the cores. The mean leaves out each
