@@ -319,7 +319,7 @@ fn tracepoints_have_names() {
         for (list, part) in [
             ("sched:sched_swich", "did you mean sched:sched_switch?"),
             ("sched:bad", "events/sched/bad/id: expected the number of a tracepoint"),
-            ("sched:sched_switch:u", "happens in the kernel"),
+            ("sched:sched_switch:u", "happens in the Linux kernel"),
             ("nothing:at_all", "unknown event nothing:at_all"),
             ("..:id", "unknown event"),
             ("sched:..", "unknown event"),

@@ -1,4 +1,4 @@
-//! Unused memory goes back to the kernel.
+//! Unused memory goes back to the Linux kernel.
 
 use mimalloc as _;
 

@@ -59,7 +59,7 @@ fn of_probe(probe: &ProbeReport) -> Vec<String> {
         (of.moved, "on another hardware thread at the end"),
         (
             of.rate,
-            "with an unusual number of cycles per second (the frequency changed, or the kernel took time)",
+            "with an unusual number of cycles per second (the frequency changed, or the Linux kernel took time)",
         ),
         (of.negative, "with a clock that went backwards"),
     ];

@@ -67,8 +67,8 @@ impl RunFlag {
     pub fn meaning(self) -> &'static str {
         match self {
             Self::UnboundRanks => {
-                "several ranks of a node may run on all hardware threads of the node, so the kernel may move them: bind ranks, \
-                 for example with `mpirun --bind-to core` or `srun --cpu-bind=cores`"
+                "several ranks of a node may run on all hardware threads of the node, so the Linux kernel may move them: \
+                 bind ranks, for example with `mpirun --bind-to core` or `srun --cpu-bind=cores`"
             }
             Self::OverlappingRanks => {
                 "bound ranks share hardware threads: check how the launcher binds the ranks"
@@ -78,7 +78,7 @@ impl RunFlag {
                  threads than ranks, ranks wait for each other"
             }
             Self::MovedRanks => {
-                "a rank began its work on one core, and ended its work on another core: the kernel moved the rank"
+                "a rank began its work on one core, and ended its work on another core: the Linux kernel moved the rank"
             }
             Self::UnequalNodes => {
                 "the nodes of the run differ in facts that may change their speed: `pmmpi show` prints all facts"
@@ -93,8 +93,8 @@ impl RunFlag {
                  judges this only if all nodes have the fact `turbo_steps`, which only root can read"
             }
             Self::ShortEntries => {
-                "an entry of a region took less than 1 ms in the mean: its counts contain a part of the system calls that read \
-                 the counters, so measure such a part with a probe (`pmmpi_probe_begin`)"
+                "an entry of a region took less than 1 ms on average: its counts contain a part of the system calls that read \
+                 the counters. Measure such short work with a probe (`pmmpi_probe_begin`)"
             }
         }
     }
@@ -161,7 +161,7 @@ pub fn of_region(metrics: &[MetricReport], mean_entry_ns: f64) -> Vec<Flag> {
     let is_counted = metrics.iter().any(|metric| metric.value.is_some());
     let short = (is_counted && mean_entry_ns < SHORT_NS).then(|| {
         let message = format!(
-            "an entry took {:.1} us in the mean, so its counts contain a part of the system calls that read the counters; \
+            "an entry took {:.1} us on average, so its counts contain a part of the system calls that read the counters; \
              measure it with a probe (pmmpi_probe_begin)",
             mean_entry_ns / 1e3
         );

@@ -24,7 +24,7 @@ pub(super) enum Among {
 }
 
 /// Why a cause has no share of the slowdown.
-pub(super) const NO_SHARE: &str = "no single term makes up most of the slowdown";
+pub(super) const NO_SHARE: &str = "no unusual term is known to make up half of the slowdown";
 
 /// The cause from counters, and what the kernel counted. Without a single term, the kernel's count is the cause.
 pub(super) fn told(
@@ -123,10 +123,10 @@ fn of_cause(cause: &Cause) -> String {
             )
         }
         CauseKind::Halted { or_in_kernel } => format!(
-            "while the kernel scheduled the program, its hardware threads worked for a smaller share of the time \
+            "while the Linux kernel scheduled the program, its hardware threads worked for a smaller share of the time \
              ({less} less); suspect {}",
             match or_in_kernel {
-                true => "work in the kernel (not counted), halts by the hardware, or a hypervisor",
+                true => "work in the Linux kernel (not counted), halts by the hardware, or a hypervisor",
                 false => "halts by the hardware, or a hypervisor",
             }
         ),
@@ -134,13 +134,15 @@ fn of_cause(cause: &Cause) -> String {
             format!("{more} more instructions; suspect busy waiting, or another path through the code")
         }
         CauseKind::KernelInstructions(unusual) => {
-            format!("{more} more instructions, most of these in the kernel{}", in_parentheses(unusual))
+            format!("{more} more instructions, most of these in the Linux kernel{}", in_parentheses(unusual))
         }
         CauseKind::Cpi => format!(
             "{more} more cycles per instruction; suspect caches, memory, TLBs, or a shared core (--group \
              memory tells more)"
         ),
-        CauseKind::KernelCpi => format!("{more} more cycles per instruction, most of these in the kernel"),
+        CauseKind::KernelCpi => {
+            format!("{more} more cycles per instruction, most of these in the Linux kernel")
+        }
         CauseKind::Cache { fills } => {
             format!(
                 "{more} more cycles per instruction; the node's L2 caches read {} more bytes",
@@ -197,7 +199,7 @@ pub(super) fn of_no_cause(none: &NoCause, among: Among) -> Cow<'static, str> {
     let text = match none {
         NoCause::Alone => "no other node of the class was measured in the node's session",
         NoCause::OnlySuspects => {
-            "half or more of the session's nodes are suspects of earlier sessions or new, so the counts are not a \
+            "half or more of the session's nodes are new, or suspects of earlier sessions, so the counts are not a \
              valid reference"
         }
         NoCause::NotSlow => "the verdict is OK",

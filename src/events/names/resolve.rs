@@ -290,7 +290,7 @@ fn tracepoint(name: &str, number: u64, wanted: &WantedEvent) -> Result<Vec<Resol
     if modes == Modes::User {
         return Err(NameError::Modes {
             event: wanted.text.clone(),
-            problem: "it always happens in the kernel",
+            problem: "it always happens in the Linux kernel",
         });
     }
     let encoding = Encoding::new(kind::TRACEPOINT, number).in_modes(modes);
