@@ -156,7 +156,7 @@ codes! {
         "Measure 7 runs: --runs 7, or `pmmpi repeat --runs 7` for an MPI program."
         "n0222 has only 3 runs, but the report needs 5"
     FlakyNode "flaky-node"
-        "A node has more slow runs than expected by chance, in all sessions together."
+        "Over all sessions since its last maintenance, a node has more slow runs than expected by chance."
         "Check the other programs on the node, its error counters and its throttling."
         "n0222: 9 of 40 runs are slow, more than expected by chance (./hpl)"
     ForeignFile "foreign-file"
@@ -325,8 +325,7 @@ codes! {
     UncountedEvents "uncounted-events"
         "Some events that the user requested have no count."
         "Do nothing if you do not need these events: pmmpi counts all others. See `pmmpi list events` for the events of \
-         this machine, and `pmmpi \
-         doctor` for limits."
+         this machine, and `pmmpi doctor` for limits."
         "--events cannot count cycles: rank 0: not counted by this processor and kernel (a virtual machine \
          without counters?)"
     UndatedReset "undated-reset"
@@ -351,8 +350,8 @@ codes! {
          (./hpl)"
     UnknownClassKey "unknown-class-key"
         "`--class-by` names a key that no run has."
-        "Valid keys are cpu, microcode, memory, kernel, command, ranks, labels, class and the names of \
-         labels. `none` alone puts all nodes in one class."
+        "Valid keys are cpu, microcode, memory, kernel, command, ranks, labels and class; also the names of labels, \
+         columns, facts and settings of runs (docs/report.md). `none` alone puts all nodes in one class."
         "--class-by rack: no run has a label of this name, and no file has a column of this name with text \
          or numbers"
     UnknownLabel "unknown-label"
