@@ -1,5 +1,6 @@
 //! Adds runs to an archive of Parquet files, with one folder per month. No run in an archive is ever changed or
-//! removed; [`medians`] keeps the archive's table of medians. pmmpi reads the archive like any other input, and so does every tool that reads Parquet.
+//! removed; [`medians`] keeps the archive's table of medians. pmmpi reads the archive like any other input. Every tool
+//! that reads Parquet can read it, too.
 
 pub mod medians;
 pub mod places;

@@ -1,4 +1,5 @@
-//! `pmmpi-report`: does the work of `pmmpi report`, `pmmpi export` and `pmmpi bounds`.
+//! `pmmpi-report`: does the work of `pmmpi report`, `export`, `compare`, `show`, `diff` and `bounds`, and reports on
+//! the runs of `pmmpi screen`.
 
 mod cli;
 
@@ -397,7 +398,8 @@ fn export(options: &ExportArgs, decoding: Decoding) -> Result<u8, Failure> {
         ),
         false => None,
     };
-    let of_places = places.as_ref().map(|places| format!(", and {} by place", count(places.runs, "run")));
+    let of_places =
+        places.as_ref().map(|places| format!("; counts by place of {} added", count(places.runs, "run")));
     let text = format!(
         "{} added to {}, {known} were already there{}\n",
         count(exported.rows, "row"),

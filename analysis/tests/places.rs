@@ -448,10 +448,11 @@ fn an_archive_keeps_places() {
     );
     let text = export(&["--places"]);
     assert!(
-        text.contains("0 rows added") && text.contains("60 were already there, and 60 runs by place"),
+        text.contains("0 rows added")
+            && text.contains("60 were already there; counts by place of 60 runs added"),
         "{text}"
     );
-    assert!(export(&["--places"]).contains(", and 0 runs by place"));
+    assert!(export(&["--places"]).contains("; counts by place of 0 runs added"));
     let (of_files, of_archive) = (all(runs, &by), all(archive, &by));
     assert_valid("report", &of_archive);
     assert_eq!(of_archive["by_place"], of_files["by_place"]);
@@ -480,7 +481,7 @@ fn an_archive_keeps_places() {
     assert_eq!(output.status.code(), Some(1));
     assert!(err(&output).contains(": remove it, and export the run files again"), "{}", err(&output));
     std::fs::remove_file(&file).unwrap();
-    assert!(export(&["--places"]).contains(", and 60 runs by place"));
+    assert!(export(&["--places"]).contains("; counts by place of 60 runs added"));
     assert_eq!(all(archive, &by)["by_place"], of_files["by_place"]);
 
     // What is no folder is no empty folder.

@@ -196,7 +196,7 @@ mod csv {
     fn a_file_that_is_no_table_is_named() {
         assert_eq!(unusable(""), "is empty");
         assert_eq!(unusable("\n\n"), "is empty");
-        assert_eq!(unusable("node,run,elapsed_s\n"), "has a header but no rows");
+        assert_eq!(unusable("node,run,elapsed_s\n"), "contains no rows of results");
         assert_eq!(
             unusable("node,run,elapsed_ms\na,1,2\n"),
             "has no column elapsed_s (expected: node,run,elapsed_s; found: node,run,elapsed_ms); if \

@@ -54,7 +54,7 @@ fn percent(text: &str) -> Result<f64, String> {
 fn report_help() -> String {
     format!(
         "SLOWER: how much slower a node is than its class in the node's latest session.
-Class: same processor, microcode, memory, kernel, command, ranks and labels.
+Class: same processor, microcode, memory, Linux kernel, command, ranks, labels.
 {EXIT_STATUS}
 With --fail-on: 3: a condition is true, 4: nodes not judged (docs/report.md).
 Select: --since T, --until T, --node LIST, --class C, --run ID, --where K=V.
@@ -90,7 +90,7 @@ Example: pmmpi compare label:blas=mkl label:blas=openblas --fail-on slower:2%"
 fn show_help() -> String {
     format!(
         "RUN is a run file, or the folder of an unfinished run. pmmpi records only those
-environment variables that are known to change performance.
+environment variables that can change performance or describe a Slurm job.
 {EXIT_STATUS}
 
 Example: pmmpi show pmmpi-results/*.pmr"
@@ -100,7 +100,7 @@ Example: pmmpi show pmmpi-results/*.pmr"
 fn diff_help() -> String {
     format!(
         "A and B are run files. pmmpi diff does not compare times, counts, ids of jobs
-and names of nodes. For times, use pmmpi compare. To measure the program diff,
+or names of nodes. For times, use pmmpi compare. To measure the program diff,
 type: pmmpi run diff ...
 {EXIT_STATUS}
 3: with --fail-on different, the runs differ.
@@ -141,13 +141,13 @@ pub struct ReportArgs {
     /// Meaning of the exit status: plain, nagios
     #[arg(long, value_enum, value_name = "STYLE", default_value = "plain", hide = true)]
     pub exit: ExitStyle,
-    /// A node that is X % slower is SLOW
+    /// A SLOW node is more than X % slower
     #[arg(long, value_name = "X", default_value = "3", value_parser = percent, allow_negative_numbers = true)]
     pub delta: f64,
     /// A node with fewer runs is at most SUSPECT
     #[arg(long, value_name = "N", default_value_t = 5, allow_negative_numbers = true)]
     pub min_runs: usize,
-    /// A node that became X % slower is SLOWED
+    /// A SLOWED node became slower by more than X %
     #[arg(long, value_name = "X", default_value = "1", value_parser = percent, allow_negative_numbers = true, hide = true)]
     pub delta_history: f64,
     /// False discovery rate in percent
@@ -162,10 +162,10 @@ pub struct ReportArgs {
     /// CSV file with the columns node,when: the history of the node starts anew at the time `when`
     #[arg(long, value_name = "FILE", hide = true)]
     pub resets: Option<PathBuf>,
-    /// Show metrics and counts of each node, socket, numa, core or rank
+    /// Show metrics and counts of each node, socket, NUMA node, core or rank
     #[arg(long, value_enum, value_name = "PLACE", hide = true)]
     pub by: Option<ByPlace>,
-    /// Read all counters, and show which of them correlate with slow runs and slow nodes
+    /// Read all counters, and show which counters, metrics and facts go with slowness
     #[arg(long, hide = true)]
     pub correlate: bool,
     #[command(flatten)]

@@ -76,8 +76,8 @@ pub(super) fn about_few(nodes: &[NodeComparison]) -> Option<Warning> {
     let named = few.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
     let message = || {
         format!(
-            "A or B has too few runs to show how much the times vary on {}: {named}{}; on a single node, 3 runs of each are \
-             enough",
+            "A or B has too few runs to show how much the times vary on {}: {named}{}; on a single node, \
+             3 runs of A and 3 runs of B are enough",
             count(few.len(), "node"),
             if few.len() > NAMED { ", ..." } else { "" }
         )

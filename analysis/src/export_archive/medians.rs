@@ -2,7 +2,8 @@
 //! place of the runs of earlier sessions.
 //!
 //! A file holds the sessions that began in one month. An export computes again all rows of the sessions to which it adds
-//! runs, and replaces the files with these sessions. A file beside them has the names of the files of runs that are in the table.
+//! runs, and replaces the files with these sessions. A file beside them names the files whose runs are
+//! in the table.
 
 use super::{create, io_error, month, write_batches};
 use crate::input::archive_medians::{COVERED, covered, is_of_medians, listed, name_in};

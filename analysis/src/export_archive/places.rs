@@ -1,5 +1,5 @@
-//! Adds to an archive what runs counted at each place: one row per run, node, place, region and event. Reports read it in
-//! place of the run files, and so does every tool that reads Parquet.
+//! Adds to an archive what runs counted at each place: one row per run, node, place, region and event. Reports read
+//! these rows in place of the run files. Every tool that reads Parquet can read them, too.
 //!
 //! The files are in folders of months, as those of the runs. All rows of a run are in one file, next to one another.
 
@@ -45,7 +45,8 @@ pub fn add(
     let mut added = AddedPlaces::default();
     if let Some(first) = lacking.first() {
         let message = format!(
-            "pmmpi did not add the counts by place of {}, because their run files are missing, for example of {first}",
+            "pmmpi did not add the counts by place of {}, because their run files are missing; one of these runs \
+             is {first}",
             count(lacking.len(), "run")
         );
         added.warnings.push(Warning::new(WarningCode::NoPlaces, message));

@@ -26,7 +26,7 @@ impl Resets {
             }
             Err(e) => return Err(format!("{name}: {e}")),
             Ok(bytes) if bytes as u64 == MOST_BYTES => {
-                return Err(format!("{name}: is larger than {} MiB", MOST_BYTES >> 20));
+                return Err(format!("{name}: has {} MiB or more", MOST_BYTES >> 20));
             }
             Ok(_) => {}
         }

@@ -65,7 +65,7 @@ impl fmt::Display for ImportFault {
         match self {
             Self::Unreadable(e) => write!(f, "cannot be read: {e}"),
             Self::Empty => f.write_str("is empty"),
-            Self::NoRows => f.write_str("has a header but no rows"),
+            Self::NoRows => f.write_str("contains no rows of results"),
             Self::EmptyFolder { files: 0 } => f.write_str("contains no files"),
             Self::EmptyFolder { files } => {
                 write!(
