@@ -195,7 +195,7 @@ fn a_slow_node_is_drained_and_returns_when_it_is_repaired() {
     let mpich = site.program("mpich", "exec mpirun.mpich -localhost 127.0.0.1 \"$@\"");
     let ended = gate(&text(mpich));
     assert!(
-        ended.output.contains("node2 is NOT fit to return: fma is slower than its class"),
+        ended.output.contains("node2 is NOT fit to return: in fma, the node is slower than its class"),
         "{}",
         ended.output
     );

@@ -8,8 +8,9 @@
 //! 3. [`report`] is the whole answer as a value.
 //! 4. [`render`] and serde show it, and [`output`] writes it.
 //!
-//! Beside them, [`comparison`] compares two sets of runs, [`export_archive`] keeps the table in an archive, [`recorded`] shows what else a run records, and [`stamps_csv`] computes bounds from stamps of other
-//! programs. This crate links no MPI library.
+//! Beside them, [`comparison`] compares two sets of runs, and [`export_archive`] keeps the table in an archive.
+//! [`recorded`] shows what else a run records, and [`stamps_csv`] computes bounds from stamps of other programs. This
+//! crate links no MPI library.
 
 #![warn(missing_docs)]
 

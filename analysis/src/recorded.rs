@@ -1,5 +1,5 @@
-//! What a run file records beside times and counts, as sections of names and values: `pmmpi show`. And where two runs differ in
-//! it: `pmmpi diff`.
+//! What a run file records beside times and counts, as sections of names and values (`pmmpi show`), and which of these
+//! values differ between two runs (`pmmpi diff`).
 
 mod places;
 

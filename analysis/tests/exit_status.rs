@@ -113,8 +113,8 @@ fn a_single_node_is_compared_with_a_baseline() {
     assert_eq!(output.status.code(), Some(4));
     assert_eq!(
         err(&output),
-        "pmmpi: --fail-on slow: the report judged no node, because each class has only one node. To compare with \
-         earlier runs of the same node, use: pmmpi compare EARLIER NEW --fail-on slower:4%\n"
+        "pmmpi: --fail-on slow: the report judged no node, because no node was measured together with another node \
+         of its class. To compare with earlier runs of the same node, use: pmmpi compare EARLIER NEW --fail-on slower:4%\n"
     );
     for (slower, status) in [(1.08, 3), (1.0, 0)] {
         let new = folder.put("new.csv", single(slower, 7));

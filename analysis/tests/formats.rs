@@ -365,8 +365,8 @@ fn a_page_shows_where_nodes_lie() {
         elements.iter().filter(|e| e[0] == name).map(|e| e[2].as_str().unwrap()).collect()
     };
     let captions = [
-        "Class 1: slowdown of 24 nodes relative to the median of the class",
-        "Class 1: share of 120 runs by how much slower they are than the fastest run",
+        "Class 1: slowdown of 24 nodes, each relative to the median of the other nodes",
+        "Class 1, 120 runs: share of the runs that are slower than the fastest run by at most so many percent",
     ];
     assert_eq!(texts_of("figcaption"), captions);
     let texts = texts_of("text");

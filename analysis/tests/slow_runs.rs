@@ -199,7 +199,10 @@ fn the_spread_of_runs_is_told() {
     );
     assert!(ecdf.is_sorted());
     let html = out(&report(&["report", path, "--format", "html"]));
-    assert!(html.contains("share of 400 runs by how much slower they are than the fastest run"), "{html}");
+    assert!(
+        html.contains("400 runs: share of the runs that are slower than the fastest run by at most"),
+        "{html}"
+    );
     // One step for each part of a hundred; the few runs of the other class have no picture.
     assert_eq!(html.matches("class=\"curve\"").count(), 1);
     let curve = html.split("class=\"curve\" d=\"").nth(1).unwrap().split('"').next().unwrap();

@@ -1,5 +1,5 @@
-//! The allocator mimalloc. A process that gets no memory ends at once. A child ends with the exit status from which
-//! `supervise` knows the reason.
+//! The allocator mimalloc. A process that gets no memory ends at once. In a child process, the exit status tells
+//! `supervise` the reason.
 
 use crate::cli::restart_after_crash::{self, NO_MEMORY};
 use libc::{c_int, c_long};

@@ -105,9 +105,11 @@ pub fn advice(report: &Report, fail_on: &[FailOn], delta_percent: f64) -> Option
         }
         () => {
             let why = match (report.accounted.alone, report.accounted.few_runs) {
-                (_, 0) => "each class has only one node",
+                (_, 0) => "no node was measured together with another node of its class",
                 (0, _) => "no node has enough runs (--min-runs)",
-                _ => "each node is alone in its class or has too few runs (--min-runs)",
+                _ => {
+                    "each node was measured without other nodes of its class, or has too few runs (--min-runs)"
+                }
             };
             format!(
                 "{why}. To compare with earlier runs of the same node, use: \

@@ -90,7 +90,8 @@ pub fn of(report: &Report) -> Vec<String> {
                 "no node can be compared: no run has a valid elapsed time".to_owned()
             }
             _ if compared().all(is_alone) => {
-                "no node can be compared with other nodes: each class has only one node".to_owned()
+                "no node can be compared: no node was measured together with another node of its class"
+                    .to_owned()
             }
             _ if accounted.judged + accounted.odd + accounted.wrong == 0 => {
                 "no node looks slow, but no node has enough runs to be judged".to_owned()
@@ -234,9 +235,10 @@ pub fn meaning(verdict: Verdict) -> Option<&'static str> {
         Verdict::Slow => {
             Some("slower than its class by more than --delta (default: 3 %), and an outlier in the class")
         }
-        Verdict::SlowTail => {
-            Some("slower than its class by more than --delta (default: 3 %), but no outlier in the class")
-        }
+        Verdict::SlowTail => Some(
+            "slower than its class by more than --delta (default: 3 %), but less certain than SLOW, \
+                 or not known to be an outlier in the class",
+        ),
         Verdict::Unusual => Some(
             "stands out from its class, but it is not certain that the node is slower by more than --delta",
         ),

@@ -62,8 +62,8 @@ pub fn regions(runs: &[RunReport], top: usize) -> Option<Table> {
         rows: regions[..shown].iter().map(row).collect(),
         more: more(hidden, "more region"),
         notes: vec![
-            "WAITING: the ranks' waiting time at the end of the region, as a share of their time; RANK: the rank \
-             with the longest time"
+            "WAITING: the ranks' waiting time at the end of the region, as a share of their time in the region; \
+             RANK: the rank with the longest time"
                 .to_owned(),
         ],
     })

@@ -132,17 +132,18 @@ fn reason_of_screen(screen: &ScreenReport, node: &ScreenedNode) -> Option<String
 fn reason(node: &NodeReport) -> Option<String> {
     let member = node.as_member_of.as_ref();
     let of_class = [
-        (node.verdict, node.slowdown, node.slower_by_at_least),
+        ("its class", node.verdict, node.slowdown, node.slower_by_at_least),
         (
+            "its peers",
             member.and_then(|of| of.verdict),
             member.and_then(|of| of.slowdown),
             member.and_then(|of| of.slower_by_at_least),
         ),
     ];
-    let of_class = of_class.into_iter().find_map(|(verdict, slowdown, least)| match verdict? {
+    let of_class = of_class.into_iter().find_map(|(others, verdict, slowdown, least)| match verdict? {
         Verdict::Wrong => Some("WRONG: a result failed its own check".to_owned()),
         verdict @ (Verdict::Slow | Verdict::SlowTail) => Some(format!(
-            "{}: {} against its class (with a probability of 99 % at least {})",
+            "{}: {} against {others} (with a probability of 99 % at least {})",
             verdict.name(),
             percent(slowdown?, 1),
             percent(least.unwrap_or_default(), 1)

@@ -72,7 +72,7 @@ fn about_nodes(text: &mut String, report: &Report) {
     let runs = of_each(&|node| Some(node.runs as f64));
     gauge(text, "pmmpi_node_runs", "Number of runs on which the verdict of a node is based.", runs);
     let medians = of_each(&|node| Some(node.median_s));
-    gauge(text, "pmmpi_node_median_seconds", "Time of a node's median run.", medians);
+    gauge(text, "pmmpi_node_median_seconds", "Median time of a node's runs.", medians);
     let slowdowns = of_each(&|node| node.among_peers().slowdown);
     gauge(
         text,
@@ -142,7 +142,7 @@ fn about_screen(text: &mut String, screen: &ScreenReport) {
     gauge(
         text,
         "pmmpi_screen_value",
-        "Median value of a kernel on a node, in the unit of the label unit.",
+        "Median value of a kernel on a node; the label unit has the unit.",
         values,
     );
     let links = [(String::new(), screen.slow_links.len() as f64)];
@@ -151,7 +151,7 @@ fn about_screen(text: &mut String, screen: &ScreenReport) {
     gauge(
         text,
         "pmmpi_screen_node_minutes",
-        "Time of the screen's measured rounds, all nodes together.",
+        "Time of the screen's measured rounds in minutes, all nodes together.",
         minutes,
     );
 }

@@ -69,13 +69,13 @@ pub fn answer(screen: &ScreenReport) -> Vec<String> {
         sentences.push(format!("{} of {all} {what}: {}{more}", nodes.len(), named.join(", ")));
     }
     if !is_compared(screen) {
-        let none = "pmmpi could compare no node: it needs other nodes of the same class, or an archive of earlier screens (see \
-                    docs/screening.md)";
+        let none = "pmmpi could compare no node: a comparison needs other nodes of the same class, or an archive of \
+                    earlier screens (see docs/screening.md)";
         sentences.push(none.to_owned());
     } else if sentences.is_empty() {
         let judged = screen.screened.iter().filter(|node| node.verdict.is_some()).count();
-        let which = if judged < screen.screened.len() { "the other " } else { "" };
-        sentences.push(format!("none of {which}{} looks slow", count(judged, "node")));
+        let noun = if judged < screen.screened.len() { "compared node" } else { "node" };
+        sentences.push(format!("none of {} looks slow", count(judged, noun)));
     }
     if is_compared(screen) {
         sentences.extend(not_compared(screen));
@@ -85,7 +85,7 @@ pub fn answer(screen: &ScreenReport) -> Vec<String> {
 }
 
 /// Nodes with results that nothing was compared with, for example "2 of 9 nodes cannot be compared with other nodes or with
-/// earlier screens: n7, n8 in triad".
+/// earlier screens: n7, n8 (in triad)".
 fn not_compared(screen: &ScreenReport) -> Option<String> {
     let of = |node: &ScreenedNode| {
         let kernels: Vec<&str> = node.not_compared().collect();
@@ -93,7 +93,7 @@ fn not_compared(screen: &ScreenReport) -> Option<String> {
         match kernels.len() {
             0 => None,
             all if all == node.kernels.len() => Some(name),
-            _ => Some(format!("{name} in {}", kernels.join(", "))),
+            _ => Some(format!("{name} (in {})", kernels.join(", "))),
         }
     };
     let nodes: Vec<String> = screen.screened.iter().filter_map(of).collect();

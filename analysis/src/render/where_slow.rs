@@ -145,7 +145,7 @@ pub(super) fn in_words(measure: &str) -> (&str, &'static str) {
     match measure {
         "system_read_bytes" => ("bytes into the L2 cache", "are"),
         "snoop_filter_evictions" => ("evictions of snoop filters", "are"),
-        "dram_bytes" => ("bytes of memory", "are"),
+        "dram_bytes" => ("bytes read from and written to memory", "are"),
         "cycles/instructions" => ("cycles per instruction", "are"),
         "cycles/ref_cycles" => ("the frequency", "is"),
         "cycles/task_clock_ns" => ("cycles per second", "are"),

@@ -1,5 +1,6 @@
-//! Nodes of a class with different numbers of hardware threads: a kernel has more work there, or more room in the caches, so
-//! these nodes are no peers. The number makes up no class, because results of other tools and older archives lack it.
+//! Nodes of a class with different numbers of hardware threads. On nodes with more threads, a kernel of `pmmpi screen` has
+//! more work, or more room in the caches, so these nodes are no peers. The number makes up no class, because results of
+//! other tools and older archives lack it.
 
 use crate::warning_codes::{Warning, WarningCode};
 use hashbrown::{HashMap, HashSet};

@@ -1,4 +1,5 @@
-//! Nodes with too few runs: of a program for an interval of their median, of a screen for a verdict.
+//! Nodes with too few runs of a program for an interval of their median, or with too few rounds of a screen for a
+//! verdict.
 
 use super::FEWEST_ROUNDS;
 use super::run::RunReport;

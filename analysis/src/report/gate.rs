@@ -4,6 +4,7 @@ use super::screen::{ScreenReport, ScreenedNode};
 use crate::table::slurm_host_list::HostList;
 use crate::verdicts::fitness::{Fitness, GateAnswer};
 use crate::verdicts::kernels_of_node::{KernelOfNode, ScreenVerdict};
+use pmmpi::text::count;
 
 /// A node with fewer runs of a kernel is not fit for certain.
 const FEWEST_RUNS: usize = 5;
@@ -22,8 +23,8 @@ pub fn ask(screen: &mut ScreenReport, list: &HostList) {
             Some(_) if others < FEWEST_OTHERS => (
                 Fitness::Undecided,
                 format!(
-                    "the screen had only {others} other nodes, but a comparison needs {FEWEST_OTHERS} nodes that --gate does \
-                     not name"
+                    "the screen had only {}, but a comparison needs {FEWEST_OTHERS} nodes that --gate does not name",
+                    count(others, "other node")
                 ),
             ),
             Some(node) => of(node),
@@ -46,13 +47,15 @@ fn of(node: &ScreenedNode) -> (Fitness, String) {
         ScreenVerdict::Wrong => (Fitness::NotFit, format!("{kernel} computed a wrong result")),
         ScreenVerdict::Failed => (Fitness::NotFit, format!("{kernel} failed")),
         ScreenVerdict::Slow | ScreenVerdict::SlowTail => {
-            (Fitness::NotFit, format!("{kernel} is slower than its class"))
+            (Fitness::NotFit, format!("in {kernel}, the node is slower than its class"))
         }
-        ScreenVerdict::Slowed => (Fitness::NotFit, format!("{kernel} is slower than it was")),
+        ScreenVerdict::Slowed => (Fitness::NotFit, format!("in {kernel}, the node is slower than it was")),
         ScreenVerdict::Suspect | ScreenVerdict::Unusual => {
-            (Fitness::Undecided, format!("{kernel} may be slow"))
+            (Fitness::Undecided, format!("in {kernel}, the node may be slow"))
         }
-        ScreenVerdict::Fast => (Fitness::Undecided, format!("{kernel} is much faster than its class")),
+        ScreenVerdict::Fast => {
+            (Fitness::Undecided, format!("in {kernel}, the node is much faster than its class"))
+        }
         ScreenVerdict::Ok => {
             let open = node.kernels.iter().find(|(_, of)| of.verdict.is_none() || of.runs < FEWEST_RUNS);
             match open {
@@ -75,7 +78,7 @@ fn of(node: &ScreenedNode) -> (Fitness, String) {
                 ),
                 Some((kernel, of)) => (
                     Fitness::Undecided,
-                    format!("{kernel} has only {} runs, but --gate needs {FEWEST_RUNS}", of.runs),
+                    format!("{kernel} has only {}, but --gate needs {FEWEST_RUNS}", count(of.runs, "run")),
                 ),
             }
         }

@@ -1,4 +1,5 @@
-//! What the kernels of a run's nodes counted during the run, when hardware did not work as it should.
+//! Counts of hardware that did not work as it should: how much each grew during the run, on each node, according to the
+//! Linux kernel.
 
 use pmmpi::node::{HealthCount, TRAFFIC_COUNTS};
 use pmmpi::record::{NodeRecord, Run};

@@ -132,7 +132,9 @@ impl ProbeReport {
         if instructions_to_expected.is_none() {
             let why = match expected {
                 Some(_) => lack,
-                None => format!("--expect gives no number for this probe: --expect '{name}:instructions=N'"),
+                None => format!(
+                    "--expect gives no number of instructions for this probe; to give one: --expect '{name}:instructions=N'"
+                ),
             };
             null_reasons.insert("instructions_to_expected", why);
         }

@@ -1,5 +1,5 @@
-//! Facts of a node in the table: beside what makes up its class. A text holds all facts of a node, because nearly all nodes
-//! of a class have the same text.
+//! The facts of a node that do not make up its class. In the table, one text holds all these facts, because nearly
+//! all nodes of a class have the same text.
 
 use serde_json::Value;
 use std::collections::BTreeMap;

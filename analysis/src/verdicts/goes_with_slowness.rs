@@ -43,7 +43,7 @@ pub struct ColumnSlowness {
     pub name: String,
     /// counter, metric or fact.
     pub kind: ColumnKind,
-    /// RunsInBlocks of one node compared with one another.
+    /// Runs of one node compared with one another.
     pub within: Option<SlownessReport>,
     /// Nodes compared with one another.
     pub between: Option<SlownessReport>,
@@ -206,7 +206,7 @@ fn reason(why: NoAssociation, key: &str) -> Cow<'static, str> {
     match (why, key) {
         (NoAssociation::Unknown, _) => "no run has this value".into(),
         (NoAssociation::Few, "within") => {
-            format!("too few runs: the test needs {FEWEST} more runs than pairs of a node and a session")
+            format!("too few runs: the test needs {FEWEST} runs, and one more for each node in each session")
                 .into()
         }
         (NoAssociation::Few, _) => format!("fewer than {} nodes have this value", FEWEST + 1).into(),

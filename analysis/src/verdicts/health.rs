@@ -1,4 +1,5 @@
-//! What the kernels of nodes counted during their median runs, or during slow runs, when hardware did not work as it should.
+//! Counts of hardware that did not work as it should: how much each grew during the median runs of nodes, and during slow
+//! runs.
 
 use super::judged_session::JudgedSession;
 use super::node_report::FactChange;

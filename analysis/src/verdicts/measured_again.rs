@@ -1,4 +1,5 @@
-//! Nodes that were measured again in a session with too few nodes: in seconds, beside their session before.
+//! Nodes that were measured again in a session with too few nodes for a comparison: their times in seconds, compared with
+//! the times of their session before.
 
 use super::history::{self, History};
 use super::judged_session::Sessions;

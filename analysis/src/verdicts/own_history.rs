@@ -199,7 +199,7 @@ fn successive(numbers: &[usize]) -> impl Iterator<Item = [usize; 2]> {
 fn without(history: &History, maintenance: Option<MaintenanceReport>) -> OwnHistory {
     let sessions = history.since_restart().len();
     let reason: Cow<'static, str> = match sessions {
-        0 => "no other node of the class was measured in the node's sessions".into(),
+        0 => "too few other nodes of the class were measured in the node's sessions".into(),
         _ if !history.restarts.is_empty() => format!(
             "the node has {} since its maintenance; a comparison with its own history needs 2",
             count(sessions, "session")

@@ -1,4 +1,4 @@
-//! How much slower than the fastest run the runs of a class are.
+//! How much slower the runs of a class are than its fastest run.
 
 use super::judged_session::JudgedSession;
 use super::node_report::{RunSpread, ShareSlower};

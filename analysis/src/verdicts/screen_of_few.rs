@@ -2,8 +2,8 @@
 //!
 //! Elsewhere such a session is no part of a node's history, because it cannot tell whether the node or the work changed. In
 //! a screen, the work is the same each time, and a single node must get an answer. What all nodes of a session have in common,
-//! such as a warm room, counts against the node. So only changes are certain that are larger than what sessions usually change
-//! for all nodes.
+//! such as a warm room, counts against the node. So a change is certain only if it is larger than the usual
+//! changes of all nodes from session to session.
 
 use super::history::{History, SessionMedian};
 use super::judged_session::Sessions;

@@ -114,7 +114,7 @@ fn a_node_without_a_verdict_is_named() {
         },
     );
     let text = out(&screen_report(&files, &[]));
-    assert!(text.contains("none of the other 3 nodes looks slow"), "{text}");
+    assert!(text.contains("none of 3 compared nodes looks slow"), "{text}");
     assert!(
         text.contains("1 of 4 nodes cannot be compared with other nodes or with earlier screens: n03\n"),
         "{text}"

@@ -23,7 +23,8 @@ pub fn of(accounted: &Accounted) -> Option<String> {
             Group::Wrong => "with wrong results",
             Group::Odd => "odd",
             Group::Judged => return None,
-            Group::OwnHistory => "compared only with its own earlier sessions",
+            Group::OwnHistory if nodes.len() == 1 => "compared only with its own earlier sessions",
+            Group::OwnHistory => "compared only with their own earlier sessions",
             Group::FewRuns => "with too few runs",
             Group::Alone => "alone in a class (not judged)",
             Group::Missing => "not in the latest session",
@@ -61,13 +62,18 @@ pub fn small_sessions(report: &Report) -> Vec<String> {
             let number = numbers.get(class.class.as_str()).copied().unwrap_or_default();
             let by = match class.judged_by_latest_session {
                 0 if unjudged.contains(class.class.as_str()) => {
-                    ", too few for a comparison: the report judges the other nodes by earlier sessions".to_owned()
+                    ", too few for a comparison: the report judges the other nodes by earlier sessions"
+                        .to_owned()
                 }
                 0 => ", too few for a comparison: the report judges all nodes by earlier sessions".to_owned(),
                 judged if judged < latest => {
-                    format!("; the report judges {judged} nodes by this session, and the others by earlier sessions")
+                    let judged = count(judged, "node");
+                    format!(
+                        "; the report judges {judged} by this session, and the others by earlier sessions"
+                    )
                 }
-                _ => "; the report judges these nodes by this session, and the others by earlier sessions".to_owned(),
+                _ => "; the report judges these nodes by this session, and the others by earlier sessions"
+                    .to_owned(),
             };
             let again = in_seconds(&class.measured_again).unwrap_or_default();
             format!("the latest session has {latest} of the {all} nodes of class {number}{by}{again}")

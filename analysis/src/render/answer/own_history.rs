@@ -228,7 +228,7 @@ fn of_node(node: &NodeReport, in_class: &str, verdict: OwnVerdict, is_hidden: bo
     let least = history.events.at_least.filter(|least| *least != 0.0 && verdict != OwnVerdict::Suspect);
     let least = least.map(|least| format!(" (at least {})", percent(least.abs()))).unwrap_or_default();
     let course = match (verdict, history.events.course) {
-        (OwnVerdict::Suspect, _) => ": its latest session has too few runs to be certain",
+        (OwnVerdict::Suspect, _) => ": its latest session has too few runs for certainty",
         (_, Some(Course::Latest)) => ": only its latest session shows this",
         (_, Some(Course::Unsteady)) => ": some sessions show this, others do not",
         (_, Some(Course::Creep)) => ": it changed little by little",

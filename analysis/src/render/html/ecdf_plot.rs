@@ -50,7 +50,8 @@ pub fn of_class(number: usize, spread: &RunSpread) -> Option<String> {
     );
     let session = spread.session.as_deref().map(|name| format!(" of {}", escaped(name))).unwrap_or_default();
     let title = format!(
-        "Class {number}: share of {}{session} by how much slower they are than the fastest run",
+        "Class {number}, {}{session}: share of the runs that are slower than the fastest run by at most so \
+         many percent",
         count(spread.runs, "run")
     );
     Some(format!(

@@ -75,7 +75,7 @@ fn of_one(name: &str, places: &SlowPlaces, top: f64) -> String {
     let usual = bottom - HEIGHT / most;
     text += &format!(
         "<line class=\"axis\" x1=\"{MARGIN}\" y1=\"{usual:.1}\" x2=\"{:.1}\" y2=\"{usual:.1}\"/>\n\
-         <text x=\"{MARGIN}\" y=\"{:.1}\">{} to {}; line: usual</text>\n",
+         <text x=\"{MARGIN}\" y=\"{:.1}\">{} to {}; the line is the usual value</text>\n",
         WIDTH - MARGIN,
         bottom + LINE,
         places.all.first().map(place_name).unwrap_or_default(),

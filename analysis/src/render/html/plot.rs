@@ -74,7 +74,7 @@ pub fn of_class(number: usize, nodes: &[&NodeReport]) -> Option<String> {
     }
     body += &axis(MARGIN + part(0.0) * (WIDTH - 2.0 * MARGIN), bottom, [least, most]);
     let title = format!(
-        "Class {number}: slowdown of {} relative to the median of the class",
+        "Class {number}: slowdown of {}, each relative to the median of the other nodes",
         count(points.len(), "node")
     );
     Some(format!(
