@@ -1,7 +1,7 @@
 //! The mathematics of verdicts, on slices of numbers: no data frame, no file, no clock, no thread.
 //!
-//! Times are natural logarithms of seconds, so a difference is a ratio. Reports show a fraction, exp(difference) - 1.
-//! The same input gives the same bits.
+//! Unless a comment says otherwise, times are natural logarithms of seconds, so a difference of two times
+//! stands for a ratio. Reports show a fraction, exp(difference) - 1. The same input gives the same bits.
 //!
 //! ```
 //! use pmmpi_analysis::stats::{class_runs::ClassRuns, node_median, resolution, slow_runs, verdict_rule, within_nodes};
@@ -16,7 +16,7 @@
 //! let nodes: Vec<_> = medians.iter().map(node).collect();
 //! let units = resolution::Units::default(); // the times are exact
 //! let judged = verdict_rule::judge(&nodes, &units, &verdict_rule::VerdictSettings::default());
-//! assert_eq!(judged[2].verdict, Some(verdict_rule::Verdict::SlowTail)); // of so few none is SLOW
+//! assert_eq!(judged[2].verdict, Some(verdict_rule::Verdict::SlowTail)); // too small a class for SLOW
 //! let slow = sigma.map(|sigma| slow_runs::slow(&class, &medians, sigma, &units, &slow_runs::SlowRunSettings::default()));
 //! assert_eq!(slow, Some(vec![]));
 //! ```
@@ -33,22 +33,23 @@
 //! | [`class_model`] | how much healthy nodes differ, and how sure it is that a node is slow |
 //! | [`verdict_rule`] | the verdict on each node |
 //! | [`run_law`], [`slow_runs`] | which runs are slow |
+//! | [`slow_places`] | at which cores, sockets or ranks of a node a run differs |
 //! | [`flaky`] | which nodes have too many slow runs |
 //! | [`own_history`] | which nodes are slower or faster than they were, and since when |
-//! | [`two_sets`] | how much longer one set of runs takes than another, and what would have been seen |
-//! | [`drift`] | which nodes grow slower from session to session, and since when |
+//! | [`two_sets`] | how much longer one set of runs takes than another, and the smallest visible difference |
+//! | [`drift`] | which nodes became slower over their sessions, and since when |
 //! | [`bimodal`] | whether a class consists of two kinds of nodes |
 //! | [`noise`] | whether the times are precise enough to show an effect |
 //! | [`node_counts`], [`terms`], [`term_parts`] | the parts of a slowdown, from counters |
 //! | [`cause`] | why a node is slow |
 //! | [`goes_with_slowness`] | which counters, metrics and facts are higher or lower in slow runs, or on slow nodes |
-//! | [`health`] | whether a node has unusually many throttles, errors and the like |
+//! | [`health`] | whether a node has an unusually high count of throttling, errors or other faults |
 //! | [`normal`], [`chi_squared`], [`binomial`], [`poisson`], [`benjamini_hochberg`] | probabilities, and p values of many tests |
 //! | [`ranks`] | ranks, and scores of ranks |
 //! | [`random`] | numbers for simulations |
 //!
-//! The code cites the source of each formula. docs/method.md lists them together, and docs/simulation.md shows how
-//! often they are right.
+//! The code cites the source of each formula. docs/method.md lists the formulas together, and
+//! docs/simulation.md shows how often the results are right.
 
 pub mod benjamini_hochberg;
 pub mod bimodal;

@@ -5,7 +5,8 @@ use super::{node_median, resolution};
 /// When a class looks bimodal.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BimodalSettings {
-    /// The two halves must be further apart than this fraction. A node that is closer to the others is not SLOW either.
+    /// The medians of the two parts must be further apart than this fraction. A node that is closer to the
+    /// others is not SLOW either.
     pub delta: f64,
     /// A smaller class has no visible shape.
     pub min_nodes: usize,
@@ -46,9 +47,10 @@ pub struct ClassMode {
 
 /// Whether a class looks bimodal, from its nodes' ascending medians (ln seconds).
 ///
-/// A class is bimodal under two conditions. The dip is larger than the dip of a unimodal class. And the class,
-/// divided in two with the least sum of squares, has halves that are further apart than `delta`. A few slow nodes are
-/// not a second mode: they are too small a part of the class to change the dip.
+/// The function divides the class into two parts with the least sum of squares. The class is bimodal under
+/// three conditions. The dip is larger than the dip of a unimodal class. The medians of the parts are further
+/// apart than `delta`. And each part has at least `min_part` nodes. A few slow nodes are not a second mode:
+/// they are too small a part of the class to change the dip.
 ///
 /// Rounded times are equal for many nodes, and the steps of their distribution look like modes. `unit` is their
 /// resolution (s), and equal times are spread over it.

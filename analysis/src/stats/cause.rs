@@ -16,7 +16,7 @@ pub struct CauseSettings {
     pub score: f64,
     /// Least spread (in ln T), as with verdicts.
     pub floor: f64,
-    /// With fewer nodes with the same counters, the spread is not known well enough.
+    /// If fewer nodes have the same counters, their spread is not known well enough.
     pub min_nodes: usize,
     /// True for processors with snoop filters like those of Skylake-SP. The SC18 paper describes conflicts of these
     /// snoop filters.
@@ -43,7 +43,7 @@ impl Default for CauseSettings {
 /// The explanation of a node's time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Explanation {
-    /// They add up to ln(T / Tref).
+    /// The terms, which add up to ln(T / Tref).
     pub terms: BTreeMap<&'static str, f64>,
     /// The parts of some terms; the parts of a term add up to it.
     pub parts: BTreeMap<&'static str, f64>,
@@ -56,7 +56,7 @@ pub struct Explanation {
 pub struct Cause {
     /// What made it slow.
     pub kind: CauseKind,
-    /// The largest term (ln).
+    /// The largest term (ln T).
     pub difference: f64,
     /// The term as a fraction of ln(T / Tref). More than 1 if other terms are negative.
     pub share: f64,
@@ -77,34 +77,36 @@ pub enum CauseKind {
     OffCpu(Option<Unusual>),
     /// Its hardware threads worked for less of the time.
     Utilisation(Option<Unusual>),
-    /// The same: the hypervisor gave them to others.
+    /// Like `Utilisation`: the hypervisor gave its hardware threads to other virtual machines.
     Stolen,
-    /// The same, while the kernel had its threads on them.
+    /// Like `Utilisation`, although the Linux kernel had put its threads on the hardware threads.
     Halted {
-        /// True if cycles in the kernel were not counted: this time may be there.
+        /// True if cycles in the Linux kernel were not counted: it may have spent this time there.
         or_in_kernel: bool,
     },
     /// More instructions.
     Instructions,
-    /// More instructions, most of these in the kernel.
+    /// More instructions; most of the additional instructions are in the Linux kernel.
     KernelInstructions(Option<Unusual>),
     /// More cycles per instruction.
     Cpi,
-    /// The same, most of these in the kernel.
+    /// More cycles per instruction; most of the additional cycles are in the Linux kernel.
     KernelCpi,
-    /// The same, with more bytes into its L2 caches (a fraction).
+    /// More cycles per instruction, and more bytes into its L2 caches.
     Cache {
         /// More bytes into L2 caches: 0.05 is 5 %.
         fills: f64,
     },
-    /// The same, with more bytes into its L2 caches and more bytes of memory (fractions).
+    /// More cycles per instruction, more bytes into its L2 caches, and more bytes read from and written to
+    /// memory.
     CacheAndMemory {
         /// More bytes into L2 caches: 0.05 is 5 %.
         fills: f64,
-        /// More bytes of memory.
+        /// More bytes read from and written to memory: 0.05 is 5 %.
         bytes: f64,
     },
-    /// The same, because a snoop filter evicted lines from its L2 caches (fractions).
+    /// More cycles per instruction, because a snoop filter evicted lines from its L2 caches. All values are
+    /// fractions.
     SnoopFilter {
         /// More bytes into L2 caches: 0.5 is 50 %.
         fills: f64,
@@ -113,15 +115,17 @@ pub enum CauseKind {
         /// More evictions, if they were counted and are unusual.
         evictions: Option<f64>,
     },
-    /// More cycles per instruction, for as many bytes of memory, at a lower bandwidth.
+    /// More cycles per instruction; as many bytes read from and written to memory as usual, but at a lower
+    /// bandwidth.
     Memory,
     /// One of its ranks worked for longer than the others.
     Imbalance,
     /// Its ranks had fewer hardware threads.
     Cpus,
-    /// Time outside of what was counted.
+    /// Time in which nothing was counted.
     Uncounted,
-    /// No term makes up half of the slowdown and is unusual. The largest terms (at most two, above zero; ln).
+    /// No term makes up half of the slowdown and is unusual. The largest terms (ln T): at most two, and only
+    /// terms above zero.
     Mixed(Vec<(Term, f64)>),
 }
 
@@ -185,11 +189,11 @@ pub enum NoCause {
     NoTerms,
     /// Fewer than half of the nodes of its class have the same counters, or its time is not above zero.
     NoReference,
-    /// So few nodes of its class have the same counters.
+    /// Too few nodes of its class have the same counters.
     FewNodes {
-        /// With the same counters.
+        /// Number of nodes with the same counters.
         nodes: usize,
-        /// Needed.
+        /// Number of nodes that a cause needs.
         needed: usize,
     },
     /// It is no slower than the nodes of its class with the same counters.
@@ -297,7 +301,7 @@ struct Usual {
 struct Next {
     own: f64,
     usual: f64,
-    /// In spreads of the class, of logarithms.
+    /// The difference of the logarithms, in spreads of the class.
     score: f64,
 }
 

@@ -1,9 +1,10 @@
 //! The model of a class: how much healthy nodes differ, which nodes are slow, and how sure that is.
 //!
-//! The median m_i of a node's runs is c + theta_i + e_i. c is the centre of the class, theta_i the node's own
-//! difference, and e_i ~ N(0, v_k sigma_w^2) the error of the median of k runs. A node is healthy, theta_i ~ N(0, t^2),
-//! with probability 1 - w, or slow, theta_i exponential with a mean of 10 %, with probability w: a spike and a slab.
-//! All promises about a node come from the probabilities of theta_i given the data.
+//! The median m_i of a node's runs is c + theta_i + e_i. c is the level of the class, and theta_i is how much
+//! slower the node is. e_i ~ N(0, v_k sigma_w^2) is the error of the median of k runs. With probability 1 -
+//! w, a node is healthy, and theta_i ~ N(0, t^2). With probability w, it is slow, and theta_i is exponential
+//! with a mean of 10 %. (Such a mixture is called a spike and a slab.) All promises about a node come from
+//! the probabilities of theta_i given the data.
 
 use super::resolution::{self, Units};
 use super::{node_median, normal, within_nodes};
@@ -13,8 +14,8 @@ use super::{node_median, normal, within_nodes};
 pub struct NodeTime {
     /// Median of its runs (ln seconds).
     pub median: f64,
-    /// Variance of the error of the median (ln T), v_k sigma_w^2. 0 if it is unknown: then it counts as a difference
-    /// between nodes.
+    /// Variance of the error of the median (ln T), v_k sigma_w^2. 0 if it is unknown: the error then counts
+    /// as a difference between nodes.
     pub variance: f64,
 }
 
@@ -46,9 +47,10 @@ pub struct NodeEstimate {
     pub slow: f64,
     /// theta if the node is healthy: mean and standard deviation.
     healthy: [f64; 2],
-    /// If the node is slow, theta is normal with this mean and `error`, and above 0.
+    /// If the node is slow, theta is normal with this mean and the standard deviation `error`, limited to
+    /// values above 0.
     slow_centre: f64,
-    /// The probability that this normal distribution is above 0.
+    /// The probability that a value of the normal distribution without this limit is above 0.
     slow_above_0: f64,
 }
 
@@ -71,19 +73,19 @@ impl Default for ClassPrior {
     }
 }
 
-/// For n nodes, scores take the standard deviation as larger by this number divided by n.
+/// For n nodes, the standard deviation of scores is multiplied by 1 plus this number divided by n.
 const WIDENED: f64 = 4.0;
 
 /// The median of chi^2 with one degree of freedom.
 const CHI2_MEDIAN: f64 = 0.454_936_423_119_572_8;
 
 impl ClassModel {
-    /// Fits the model. `units` has the resolution of the times. `None` below two nodes.
+    /// Fits the model. `units` has the resolution of the times. `None` with fewer than two nodes.
     ///
     /// - A node is compared with the median of the *other* nodes, whose error counts too.
-    /// - t^2 solves median(d_i^2 / (t^2 + error_i^2)) = median of chi^2_1, d_i the differences. Unlike a standard
-    ///   deviation, this is right for nodes with unequal errors, and slow nodes hardly change it. The prior acts as
-    ///   further nodes.
+    /// - t^2 solves median(d_i^2 / (t^2 + error_i^2)) = median of chi^2_1, d_i the differences. Unlike a
+    ///   standard deviation, this is right for nodes with unequal errors, and slow nodes hardly change it.
+    ///   The prior counts like further nodes.
     /// - w is the mode of its posterior, by the EM algorithm.
     pub fn fit(times: &[NodeTime], units: &Units, prior: &ClassPrior) -> Option<Self> {
         let count = times.len();
@@ -214,7 +216,7 @@ fn tail(limit: f64, centre: f64, sd: f64) -> f64 {
     }
 }
 
-/// The median of all ascending values but one that equals `own`.
+/// The median of the ascending values without one value that equals `own`.
 fn others(ascending: &[f64], own: f64) -> f64 {
     let at = ascending.partition_point(|value| *value < own);
     let get = |place: usize| ascending[place + usize::from(place >= at)];

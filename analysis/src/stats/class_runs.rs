@@ -1,6 +1,7 @@
 //! The runs of nodes that ought to be equally fast.
 
-/// The nodes of a class and their runs, as natural logarithms of times, so that a difference is a ratio.
+/// The times of the runs of all nodes of a class, as natural logarithms, so that a difference stands for a
+/// ratio.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ClassRuns<'a> {
     times: &'a [f64],
@@ -8,9 +9,9 @@ pub struct ClassRuns<'a> {
 }
 
 impl<'a> ClassRuns<'a> {
-    /// `times` has ln seconds, node after node, and `ends` has the end of each node's runs in `times`. Times must be
-    /// finite. The runs of a node may have any order; their place in it identifies them later. `None` if a node has
-    /// no run or `ends` does not fit `times`.
+    /// `times` has ln seconds, node after node, and `ends` has the end of each node's runs in `times`. Times
+    /// must be finite. The runs of a node may have any order; results identify a run by its place in this
+    /// order. `None` if a node has no run or `ends` does not fit `times`.
     pub fn new(times: &'a [f64], ends: &'a [usize]) -> Option<Self> {
         let fits = ends.last().copied().unwrap_or(0) == times.len();
         let ascends = ends.first() != Some(&0) && ends.windows(2).all(|pair| pair[0] < pair[1]);

@@ -1,4 +1,4 @@
-//! Detects a node that grows slower from session to session, and since when.
+//! Finds out whether a node became slower over its sessions, and since when.
 
 use super::class_runs::ClassRuns;
 use super::{node_median, within_nodes};
@@ -10,13 +10,13 @@ pub struct DriftSettings {
     pub baseline: usize,
     /// A session counts for at most this many standard deviations, so that a single bad session raises no alarm.
     pub cap: f64,
-    /// This many standard deviations per session are tolerated.
+    /// The sum S subtracts this many standard deviations in each session, and so ignores smaller distances.
     pub slack: f64,
-    /// The sum must exceed this.
+    /// An alarm needs a sum S above this value.
     pub alarm: f64,
     /// The median of the last sessions must be slower than the baseline by more than this fraction.
     pub delta: f64,
-    /// Number of sessions in that median.
+    /// Number of last sessions in the median of `delta`.
     pub last: usize,
 }
 
@@ -29,21 +29,23 @@ impl Default for DriftSettings {
 /// An alarm.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DriftAlarm {
-    /// The session in which it seems to have begun: the first after the sum was 0.
+    /// Index of the session in which the drift seems to have begun: the first session after the last sum of
+    /// 0.
     pub since: usize,
-    /// The session that raised the alarm.
+    /// Index of the session that raised the alarm.
     pub raised: usize,
-    /// The session in which the drift ended; `None` if it continues.
+    /// Index of the session in which the drift ended; `None` if it continues.
     pub until: Option<usize>,
     /// Median over the sessions of the drift, relative to the baseline: 0.05 is 5 % slower.
     pub change: f64,
-    /// The largest sum.
+    /// The largest sum S during the alarm.
     pub score: f64,
 }
 
-/// s_med: the standard deviation of a node's session medians about its baseline. It is pooled over the nodes of a
-/// class like [`within_nodes::sigma`], because twenty sessions of one node give a poor estimate. `histories` has one
-/// element per node, as [`alarms`] takes it; only nodes with a complete baseline count. `None` without such a node.
+/// s_med: the standard deviation of a node's session medians about its baseline. It is pooled over the nodes
+/// of a class like [`within_nodes::sigma`], because twenty sessions of one node give a poor estimate.
+/// `histories` has the values of each node, as [`alarms`] takes them. Only nodes with a complete baseline
+/// count; `None` without such a node.
 pub fn deviation(histories: &[&[f64]], settings: &DriftSettings) -> Option<f64> {
     let baselines: Vec<&[f64]> =
         histories.iter().filter_map(|history| history.get(..settings.baseline)).collect();
@@ -53,15 +55,16 @@ pub fn deviation(histories: &[&[f64]], settings: &DriftSettings) -> Option<f64> 
     within_nodes::sigma(&class, &node_median::of_nodes(&class))
 }
 
-/// The alarms of one node. `relative` has one value per session in the order of time: the node's median minus the
-/// class's median in the same session, both in ln T. It omits sessions without the node. After maintenance, pass only
-/// the sessions since then. Empty without a session after the baseline.
+/// The alarms of one node. `relative` has one value per session of the node, in the order of time: the node's
+/// median minus the level of the session (ln T). After maintenance, pass only the sessions since then. Empty
+/// without a session after the baseline.
 ///
-/// x = value - median of the baseline; z = min(x / `deviation`, cap); S = max(0, S + z - slack), from 0; `deviation`
-/// is [`deviation`]. The sum is that of E. S. Page, "Continuous inspection schemes", Biometrika 41 (1954), and its
-/// last zero is Page's estimate of when a change began. The cap comes from J. M. Lucas and R. B. Crosier, "Robust
-/// CUSUM", Communications in Statistics 11 (1982). An alarm ends when the median of the last sessions is at most
-/// delta above the baseline; the sum then starts again from 0.
+/// x = value - median of the baseline; z = min(x / `deviation`, cap); S = max(0, S + z - slack), where S
+/// begins at 0. `deviation` is the result of the function [`deviation`]. The sum is that of E. S. Page,
+/// "Continuous inspection schemes", Biometrika 41 (1954), and its last zero is Page's estimate of when a
+/// change began. The cap comes from J. M. Lucas and R. B. Crosier, "Robust CUSUM", Communications in
+/// Statistics 11 (1982). An alarm ends when the median of the last sessions is at most delta above the
+/// baseline; the sum then starts again from 0.
 pub fn alarms(relative: &[f64], deviation: f64, settings: &DriftSettings) -> Vec<DriftAlarm> {
     let mut alarms: Vec<DriftAlarm> = Vec::new();
     let Some(baseline) = baseline(relative, settings) else { return alarms };

@@ -10,7 +10,7 @@ pub struct RunCounts {
     pub runs: u32,
     /// Slow runs.
     pub slow: u32,
-    /// Series of slow runs, of one run or of several in immediate succession.
+    /// Number of series of slow runs. A series is one slow run, or several in immediate succession.
     pub series: u32,
 }
 
@@ -48,22 +48,23 @@ pub struct Flaky {
     pub runs: usize,
     /// Number of its slow runs.
     pub slow: usize,
-    /// The probability of so many slow runs, or series of slow runs, for a healthy node.
+    /// The probability that a healthy node has so many slow runs (or series of slow runs).
     pub p: f64,
     /// The same, adjusted for the number of nodes tested (Benjamini-Hochberg).
     pub adjusted_p: f64,
 }
 
-/// Number of runs that the rate of all sessions counts for in the rate of one session.
+/// In the rate of one session, the rate of all sessions counts like this number of runs.
 const SHRINK: f64 = 20.0;
 
 /// The flaky nodes of a class, by node. `nodes` has the sessions of each node.
 ///
-/// The hypothesis: a run in session t is slow with the probability r_t. r_t is the share of slow runs of the *other*
-/// nodes in this session, so nodes are not flaky only because a session was bad. A session has few runs; therefore r_t
-/// is a mean of this share and of the share of the other nodes in all sessions, which counts as 20 runs. r_t is never
-/// below this second share. The test takes the number of slow runs as a Poisson number with the mean of the hypothesis.
-/// If slow runs come in series, each series counts as one, because a single disturbance may last for several runs.
+/// The hypothesis: a run in session t is slow with the probability r_t. r_t comes from the *other* nodes, so
+/// a session that was bad for all nodes makes no node flaky. r_t is the weighted mean of two shares of slow
+/// runs. The first is the share in this session, which may have few runs. The second is the share in all
+/// sessions, which counts like 20 runs. r_t is never below the second share. The test takes the number of
+/// slow runs as a Poisson number with the mean of the hypothesis. If slow runs come in series, each series
+/// counts as one, because a single disturbance may last for several runs.
 pub fn flaky(nodes: &[&[NodeSession]], q: f64) -> Vec<Flaky> {
     let in_series = come_in_series(nodes);
     let of = |counts: &RunCounts| f64::from(if in_series { counts.series } else { counts.slow });
@@ -108,8 +109,9 @@ fn total(sessions: &[NodeSession]) -> RunCounts {
     all
 }
 
-/// True if more slow runs follow one another than expected by chance. X slow runs of a node, placed at random among its K
-/// runs, are expected to have X (X - 1) / K (K - 1) of its neighbouring pairs.
+/// True if more slow runs follow one another than expected by chance. If X slow runs are at random places
+/// among the K runs of a node, both runs of a neighbouring pair are slow with the probability X (X - 1) / (K
+/// (K - 1)).
 fn come_in_series(nodes: &[&[NodeSession]]) -> bool {
     let (mut pairs, mut expected) = (0, 0.0);
     for sessions in nodes {

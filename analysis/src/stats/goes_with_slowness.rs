@@ -1,19 +1,19 @@
 //! What goes with slowness: how a counter, a metric or a fact is correlated with the time.
 //!
-//! The correlation is that of Savage scores of ranks, "top-down correlation": R. L. Iman and W. J. Conover, "A
-//! measure of top-down correlation", Technometrics 29 (1987). Slow runs have high scores, fast and usual runs have
-//! nearly equal ones. Slow runs are few, so in Spearman's correlation the noise of the many usual runs hides them.
-//! For a value that falls with the time, the scores begin at the largest value.
+//! The correlation is that of Savage scores of ranks, "top-down correlation": R. L. Iman and W. J. Conover,
+//! "A measure of top-down correlation", Technometrics 29 (1987). Slow runs have high scores, fast and usual
+//! runs have nearly equal ones. Slow runs are few, so with Spearman's correlation the noise of the many usual
+//! runs would hide them. For a value that falls when the time rises, the scores begin at the largest value.
 //!
-//! The test compares values only within blocks. Without an association each order of a block's values is equally likely
-//! (W. Hoeffding, "A combinatorial central limit theorem", Ann. Math. Statist. 22, 1951), so that differences between
-//! blocks count for nothing. Within nodes, a block is a node in a session. Between nodes there is one block, whose values
-//! belong to one node each.
+//! The test compares values only within blocks. Without an association each order of a block's values is
+//! equally likely (W. Hoeffding, "A combinatorial central limit theorem", Ann. Math. Statist. 22, 1951), so
+//! differences between blocks do not matter. Within nodes, a block is a node in a session. Between nodes
+//! there is one block, whose values belong to one node each.
 
 use super::ranks::savage;
 use super::{normal, within_nodes};
 
-/// Fewer values in addition to the blocks show nothing.
+/// The test needs at least this many more values than blocks.
 pub const FEWEST: usize = 9;
 /// From this many blocks on, the interval comes from the differences between blocks.
 const MANY_BLOCKS: usize = 20;
@@ -102,9 +102,9 @@ impl Slowness {
         })
     }
 
-    /// exp(median of the slow runs' values - median of the fast ones'), for values that are logarithms. The slow runs
-    /// are those of `slow`, if there are at least three; otherwise the slowest quarter. The fast runs are the fastest quarter.
-    /// `None` if a half is unknown.
+    /// exp(median of the values of slow runs - median of the values of fast runs), for values that are
+    /// logarithms. The slow runs are those of `slow`, if there are at least three; otherwise the slowest
+    /// quarter. The fast runs are the fastest quarter. `None` if no value is known.
     pub fn ratio(&self, values: &[f64], slow: &[bool]) -> Option<f64> {
         let mut order: Vec<usize> = (0..values.len()).filter(|at| !values[*at].is_nan()).collect();
         order.sort_by(|a, b| self.times[*a].total_cmp(&self.times[*b]));
@@ -118,7 +118,7 @@ impl Slowness {
         Some((slow? - fast?).exp())
     }
 
-    /// The same of the times.
+    /// The [`Self::ratio`] of the times.
     pub fn time_ratio(&self, slow: &[bool]) -> Option<f64> {
         self.ratio(&self.times, slow)
     }

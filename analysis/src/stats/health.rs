@@ -1,20 +1,21 @@
-//! Counts of hardware that did not work as it should: whether a node has unusually many.
+//! Whether a node has an unusually high count of hardware faults, such as throttling or memory errors.
 //!
 //! Such counts are 0 nearly everywhere, so they have no spread. A node has an unusual count under two conditions. The
 //! count per second is clearly higher than the usual count per second of the faster half of the class. And hardly any
 //! node of this half has such a high count per second. The counts are per second, because a slow run counts for a
 //! longer time. The slower half is no reference: several nodes may be slow for the same reason.
 
-/// At most one in this number of nodes of the faster half has such a high count.
+/// A count is unusual only if at most one in this number of nodes of the faster half has such a high count.
 const FEW: usize = 20;
-/// With fewer nodes in the faster half, nothing is usual.
+/// With fewer nodes in the faster half, the usual count is unknown.
 const LEAST: usize = 3;
-/// This many times the usual count.
+/// An unusual count is more than this many times the usual count.
 const TIMES: f64 = 2.0;
-/// This many standard deviations above the usual count, if the events are independent (Poisson).
+/// An unusual count is more than this many standard deviations above the usual count. The standard deviation
+/// is that of independent events (Poisson).
 const DEVIATIONS: f64 = 4.0;
 
-/// A count of a class.
+/// The usual values of one count in a class.
 #[derive(Clone, Debug, Default)]
 pub struct HealthColumn {
     /// Counts per second of the faster half, ascending.
@@ -33,7 +34,8 @@ impl HealthColumn {
         Self { faster }
     }
 
-    /// What is usual in this time (ln s): from the median of the faster half. `None` if this half has too few nodes.
+    /// The usual count in this time (ln s), from the median of the faster half. `None` if this half has too
+    /// few nodes.
     pub fn usual(&self, ln_time: f64) -> Option<f64> {
         (self.faster.len() >= LEAST).then(|| self.faster[(self.faster.len() - 1) / 2] * ln_time.exp())
     }

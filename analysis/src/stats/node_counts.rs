@@ -28,7 +28,8 @@ pub const NAMES: [&str; 22] = [
     "snoop_filter_evictions",
 ];
 
-/// Without these there is no explanation. The first one with a reason is reported.
+/// If these counts are missing, there is no explanation. The report names the first of them that has a
+/// reason.
 pub const MISSED: [&str; 3] = ["task_clock_ns", "instructions", "cycles"];
 
 /// Values of one node in one run, by name: sums over its ranks. [`super::terms`], [`super::term_parts`] and
@@ -40,14 +41,14 @@ pub const MISSED: [&str; 3] = ["task_clock_ns", "instructions", "cycles"];
 /// | `tsc` | elapsed ticks of the time stamp counter; they count once per node |
 /// | `task_clock_ns` | time that its threads were on a processor |
 /// | `cycles`, `ref_cycles`, `instructions` | of its threads; `_user` after the name: in user mode only |
-/// | `cycles_kernel`, `instructions_kernel` | their part in the kernel |
-/// | `ranks` | how many it had |
-/// | `ref_cycles_most`, `ref_cycles_user_most`, `task_clock_ns_most` | of the rank that had most |
+/// | `cycles_kernel`, `instructions_kernel` | the part of `cycles` and `instructions` in the Linux kernel |
+/// | `ranks` | number of its ranks |
+/// | `ref_cycles_most`, `ref_cycles_user_most`, `task_clock_ns_most` | the largest value of one rank |
 /// | `steal_ns` | time that a hypervisor took from its hardware threads while they had work |
 /// | `context_switches`, `page_faults` | of its threads |
-/// | `system_read_bytes` | that filled its L2 caches |
-/// | `dram_bytes` | read from and written to its memory |
-/// | `dram_read_bytes` | read from its memory |
+/// | `system_read_bytes` | bytes read into its L2 caches |
+/// | `dram_bytes` | bytes read from and written to its memory |
+/// | `dram_read_bytes` | bytes read from its memory |
 /// | `snoop_filter_evictions` | lines that its snoop filters evicted |
 ///
 /// A factor that is the same for all nodes of a class changes nothing.
@@ -55,7 +56,7 @@ pub const MISSED: [&str; 3] = ["task_clock_ns", "instructions", "cycles"];
 pub struct Counted {
     /// In the order of the names.
     values: Vec<(Name, f64)>,
-    /// Reasons, in the order of the names.
+    /// The missing values with their reasons, in the order of the names.
     absent: Vec<(Name, String)>,
 }
 

@@ -16,14 +16,16 @@ pub struct NodeMedian {
     /// The run that represents the node, see [`position`]: its index among the node's runs as given; the first of
     /// equal ones.
     pub median_run: usize,
-    /// The upper of the middle two runs; the same as `median_run` for an odd number of runs.
+    /// Index of the slower of the middle two runs; for an odd number of runs, the same as `median_run`.
     pub upper_run: usize,
-    /// ln seconds; most runs are slower: the second fastest of 5 to 9 runs, the lower end of the interval of more runs. Of
-    /// fewer runs the median, because they do not tell.
+    /// ln seconds: a time that most runs exceed. With 5 to 9 runs it is the second fastest run, with more
+    /// runs the lower end of `interval`. With fewer than 5 runs it is the median, because so few runs show no
+    /// such time.
     pub lower: f64,
-    /// How far the true median may be below and above `median` (ln T). Below: to the r-th fastest run that is above
-    /// the true median with a probability of at most 1 %, or else to the fastest run. The upper end is found in the
-    /// same way. From five runs on, it is at most the second slowest run, because a single slow run is no evidence.
+    /// How far the true median may be below and above `median` (ln T). The lower end is the slowest run that
+    /// is above the true median with a probability of at most 1 %, or else the fastest run. The upper end is
+    /// found in the same way from the other side, with one difference: from five runs on, it is at most the
+    /// second slowest run, because a single slow run is no evidence.
     pub reach: [f64; 2],
     /// Contains the true median with the given coverage. `None` below five runs.
     pub interval: Option<Interval>,
@@ -77,13 +79,14 @@ pub fn of_nodes(class: &ClassRuns) -> Vec<NodeMedian> {
     class.nodes().map(summary).collect()
 }
 
-/// The indices that matter among this number of ascending runs. They are kept because most nodes of a class have
-/// equally many runs.
+/// The indices that matter among `count` ascending runs. They are kept for the next node, because most nodes
+/// of a class have equally many runs.
 #[derive(Default)]
 struct Ranks {
     count: usize,
     interval: Option<(usize, usize, f64)>,
-    /// Above the true median with a probability of at most 1 %; 0 if there is none.
+    /// The last run that is above the true median with a probability of at most 1 %; 0 if there is no such
+    /// run.
     certain: usize,
 }
 

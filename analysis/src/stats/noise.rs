@@ -3,9 +3,10 @@
 /// What limits the precision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// The time itself is only known to lie between two bounds: barriers are slow compared with the work.
+    /// Only two bounds of the time are known, and these are far apart: barriers are slow compared with the
+    /// work.
     Bounds,
-    /// The runs of a node differ by more than the effect.
+    /// The runs of a node differ too much.
     Runs,
 }
 
@@ -18,8 +19,8 @@ pub struct Noise {
     pub runs: Option<f64>,
 }
 
-/// What hides an effect of the fraction `delta`, and the size of the uncertainty as a fraction: the larger of the
-/// two, if it exceeds delta.
+/// What hides an effect of the fraction `delta`, with its size as a fraction: the larger of the two
+/// uncertainties. `None` if it does not exceed delta.
 pub fn hides(delta: f64, noise: &Noise) -> Option<(Limit, f64)> {
     let of =
         |limit, size: Option<f64>| size.filter(|size| size.is_finite()).map(|size| (limit, size.exp_m1()));

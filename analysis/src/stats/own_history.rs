@@ -1,7 +1,8 @@
 //! Nodes that became slower or faster than they were: each node is compared with its own earlier sessions.
 //!
-//! Healthy nodes of a class differ by 1 to 2 %, but a node differs from itself by a fifth of that. So this comparison
-//! finds changes that the comparison with the class cannot show, and it needs only two sessions.
+//! Healthy nodes of a class differ by 1 to 2 %, but the sessions of one node differ by only a fifth of that.
+//! So this comparison finds changes that the comparison with the class cannot show, and it needs only two
+//! sessions.
 
 mod bad_sessions;
 mod course;
@@ -60,7 +61,7 @@ pub enum OwnVerdict {
     Same,
     /// The node is certainly faster than it was.
     Faster,
-    /// The node seems to be slower than it was, but a session with too few runs alone shows it.
+    /// The node seems to be slower than it was, but only a session with too few runs shows it.
     Suspect,
     /// The node is certainly slower than it was.
     Slowed,
@@ -99,11 +100,13 @@ pub struct OwnChange {
     pub score: f64,
     /// The probability that a healthy node changes so much, adjusted for the number of nodes.
     pub adjusted_p: f64,
-    /// How it went; `None` if the verdict is SAME.
+    /// The kind of the change; `None` if the verdict is SAME.
     pub course: Option<Course>,
-    /// Sessions that were slower than the others, and are over. All other values are those of the other sessions.
+    /// Indices of the bad sessions: past sessions in which the node was slower than usual. All other fields
+    /// except `bad_by` are about the other sessions.
     pub bad_sessions: Vec<usize>,
-    /// The median time of these sessions minus the level of the others (ln T); 0 without any.
+    /// By how much the node was slower than usual in these sessions: the median over them (ln T); 0 if there
+    /// are none.
     pub bad_by: f64,
 }
 
@@ -111,11 +114,12 @@ pub struct OwnChange {
 /// time; after maintenance, pass only the sessions since then. `between` is [`between_sessions`]. `None` for a node with
 /// fewer than two sessions.
 ///
-/// For each split into earlier and later sessions, z = (median after - median before) / its standard deviation. The
-/// largest z of S - 1 splits has p = (S - 1)(1 - Phi(z)), and Benjamini-Hochberg's method adjusts p over the nodes.
-/// The change must also be larger than delta, and most runs of the latest session must be slower than the level before
-/// by more than that. The date of the change is the split of least absolute deviations, because the split of the largest
-/// z prefers parts of equal length (docs/method.md).
+/// For each split into earlier and later sessions, z = (median after - median before) / its standard
+/// deviation. The largest z of S - 1 splits has p = (S - 1)(1 - Phi(z)), and Benjamini-Hochberg's method
+/// adjusts p over the nodes. The change must also be larger than delta. Most runs of the latest session must
+/// be slower (or faster) than the level before by more than delta. The date of the change is the split of
+/// least absolute deviations, because the split of the largest z prefers parts of equal length
+/// (docs/method.md).
 pub fn changes(
     nodes: &[&[SessionTime]],
     between: f64,
@@ -141,8 +145,8 @@ fn adjusted(compared: &[Option<Compared>]) -> [Vec<f64>; 2] {
     })
 }
 
-/// Judges nodes with bad sessions again, by their other sessions: bad sessions that are over are no change of the node, and
-/// hide none. `compared` has what the first judgement compared.
+/// Judges nodes with bad sessions again, by their other sessions: past bad sessions are no change of the
+/// node, and hide no change. `compared` has what the first judgement compared.
 fn without_bad_sessions(
     changes: &mut [Option<OwnChange>],
     nodes: &[&[SessionTime]],
@@ -185,8 +189,8 @@ fn without_bad_sessions(
 const SLOWER: usize = 0;
 const FASTER: usize = 1;
 
-/// By how much the spread of one residual is widened: chosen so that few healthy fleets whose nodes vary by .2 to .6 %
-/// have a changed node.
+/// For one residual, the spread is larger by this factor plus 1. We chose the number so that few healthy
+/// fleets whose nodes vary by 0.2 to 0.6 % have a changed node.
 const WIDENED: f64 = 4.0;
 
 /// The variance of a node's sessions (ln T) without the error of their medians, pooled over the nodes of a class. It
@@ -194,7 +198,7 @@ const WIDENED: f64 = 4.0;
 /// the middle of their history, most of these differences contain the change. So the variance is at most 4 times the
 /// variance from the differences of neighbouring sessions: only one of those differences contains a lasting change.
 pub fn between_sessions(nodes: &[&[SessionTime]], settings: &OwnHistorySettings) -> f64 {
-    /// Number of sessions that are enough.
+    /// In a class with more sessions than this, the function uses about this many.
     const ENOUGH: usize = 20_000;
     let all: usize = nodes.iter().map(|node| node.len()).sum();
     let (mut residuals, mut errors) = (Vec::new(), Vec::new());
@@ -223,13 +227,14 @@ pub fn between_sessions(nodes: &[&[SessionTime]], settings: &OwnHistorySettings)
     widened(spread, residuals.len(), settings)
 }
 
-/// A variance from so many values. That of few values is uncertain, so a score must not rely on it.
+/// A larger variance in place of `variance`, which comes from `values` values. The variance of few values is
+/// uncertain, so a score must not rely on it.
 pub fn widened(variance: f64, values: usize, settings: &OwnHistorySettings) -> f64 {
     let widened = 1.0 + WIDENED / (values as f64 + settings.assumed.1);
     variance * widened * widened
 }
 
-/// See [`between_sessions`]: a standard deviation that is twice as large.
+/// See [`between_sessions`]: 4 times the variance is twice the standard deviation.
 const WANDER: f64 = 4.0;
 
 /// The difference of neighbouring sessions, with the variance of one of them.
@@ -241,8 +246,8 @@ fn error_of_difference(pair: &[SessionTime]) -> f64 {
     (pair[0].variance + pair[1].variance) / 2.0
 }
 
-/// The variance of the sessions of a single series (ln T), from the differences of neighbours: a lasting change is in one
-/// of them only. Of two sessions the assumption alone.
+/// The variance of the sessions of a single series (ln T), from the differences of neighbours: only one of
+/// these differences contains a lasting change. With fewer than three sessions, it is the assumed variance.
 pub fn between_neighbours(sessions: &[SessionTime], settings: &OwnHistorySettings) -> f64 {
     if sessions.len() < 3 {
         return settings.assumed.0.powi(2);
@@ -349,8 +354,9 @@ impl Compared {
     }
 }
 
-/// True if a node seems to be faster only because it had bad sessions. Then it was slower only in a part of the
-/// earlier sessions, or it was as fast in the first session, or it has at least as many bad sessions since then.
+/// True if a node seems to be faster only because it had bad sessions. There are three such cases. It was
+/// slower in at most half of the earlier sessions. Or its first session is nearer to the level now than to
+/// the level before. Or at least as many sessions are slow since then as before.
 fn was_only_bad(
     earlier: &[SessionTime],
     later: &[SessionTime],

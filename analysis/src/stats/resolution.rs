@@ -6,17 +6,19 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The units (s) of which the times of a class are multiples. `None`, or no entry, if they are too fine to matter.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Units {
-    /// Of nearly all times: one in twenty may have another unit, because results come from different tools.
+    /// The unit of nearly all times. One time in twenty may have another unit, because results may come from
+    /// several tools.
     pub class: Option<f64>,
-    /// Of nodes with coarser times, by their index.
+    /// The units of nodes with coarser times, by the index of the node.
     pub coarser: BTreeMap<usize, f64>,
 }
 
 impl Units {
     /// Finds the units of times (s, above zero). `ends` has the end of each node's times.
     ///
-    /// Times are decimal numbers, so the search is for the greatest common divisor of their last digits. Some nodes have
-    /// coarser times if chance does not explain why their last digits are zero.
+    /// Times are decimal numbers. The function counts them in units of their last digit, and takes the
+    /// greatest common divisor. Some nodes have coarser times if chance does not explain why their last
+    /// digits are zero.
     pub fn of(seconds: &[f64], ends: &[usize]) -> Self {
         let is_single = |time: &f64| f64::from(*time as f32) == *time;
         match seconds.iter().all(is_single) {
@@ -57,8 +59,9 @@ impl Units {
     }
 }
 
-/// Nodes whose times have fewer than `usual` digits after the point, with the unit of their times. The other times
-/// are multiples of `unit`. For example, a random multiple of 0.01 s is a multiple of 1 s with a probability of 0.01.
+/// The nodes whose times have fewer than `usual` digits after the point, with the unit of their times. The
+/// times of the other nodes are multiples of `unit`. Chance also makes some times coarser. For example, a
+/// random multiple of 0.01 s is a multiple of 1 s with a probability of 0.01.
 fn coarser(seconds: &[f64], ends: &[usize], usual: i32, unit: f64) -> BTreeMap<usize, f64> {
     let mut found = BTreeMap::new();
     // The last digits of a few different times are not random.
@@ -117,21 +120,22 @@ const MOST_DIGITS: i32 = 9;
 const OTHERS: usize = 20;
 /// If more than one in this number of nodes has coarser times, the class has the coarser unit.
 const MOST_COARSER: usize = 4;
-/// Less likely zeros are no chance.
+/// If zeros at the end of times have a smaller probability, they are not due to chance.
 const CHANCE: f64 = 5e-4;
 
 fn scale(digits: i32) -> f64 {
     10f64.powi(digits)
 }
 
-/// Decimal numbers are not exact.
+/// True for a whole number, within a tolerance, because decimal fractions are not exact in binary.
 fn is_whole(value: f64) -> bool {
     (value - value.round()).abs() <= 1e-9 * value.max(1.0)
 }
 
-/// The greatest common divisor (s) of times with this many digits after the point, or the last digit if chance explains
-/// it. Chance makes a number a multiple of g with probability 1/g. Numbers that are independent of one another are the
-/// different times, and the differences between the times of one node.
+/// The greatest common divisor (s) of times with this many digits after the point, or one unit of the last
+/// digit if chance explains the divisor. Chance makes a number a multiple of g with probability 1/g. Numbers
+/// that are independent of one another are the different times, and the differences between the times of one
+/// node.
 fn divisor<'a>(nodes: impl Iterator<Item = &'a [f64]>, digits: i32) -> f64 {
     const MANY: usize = 8;
     let scale = scale(digits);
@@ -154,9 +158,9 @@ fn divisor<'a>(nodes: impl Iterator<Item = &'a [f64]>, digits: i32) -> f64 {
     (if seen.len() < MANY && is_chance { 1.0 } else { divisor as f64 }) / scale
 }
 
-/// The unit of some nodes' times; a half or five of the last digit needs no evidence, because these nodes have few
-/// times. If all times are equal, the unit is so large that rounding explains it, but at most the last digit; `range`
-/// is the range in which times usually vary.
+/// The unit of some nodes' times. Multiples of five in the last digit need no further evidence, because these
+/// nodes have few times. If all times are equal, the unit is so large that rounding explains this, but at
+/// most one unit of the last digit. `range` is the range in which times usually vary.
 fn unit_of_some<'a>(
     nodes: impl Iterator<Item = &'a [f64]> + Clone,
     digits: i32,
@@ -185,7 +189,8 @@ fn quartile_range(seconds: &[f64]) -> f64 {
     times[times.len() * 3 / 4] - times[times.len() / 4]
 }
 
-/// True if the times that have this many digits after the point are no exception: they have different values.
+/// True if the times that have this many digits after the point are no exception: at least four of them
+/// differ.
 fn are_different(seconds: &[f64], digits: i32) -> bool {
     const DIFFERENT: usize = 4;
     let mut seen = BTreeSet::new();
@@ -207,8 +212,9 @@ pub fn deviation(unit: Option<f64>, ln_time: f64) -> f64 {
     unit.map_or(0.0, |unit| unit / ln_time.exp() / 12f64.sqrt())
 }
 
-/// The least standard deviation of runs in ln T: if most runs are equal after rounding, the estimate is 0. Rounding may
-/// hide a little more, but [`proved`] leaves out a whole unit, too.
+/// The lower limit of the standard deviation of runs in ln T. It is necessary because the estimate is 0 if
+/// most runs are equal after rounding. Rounding may hide a little more, but [`proved`] also leaves out a
+/// whole unit.
 pub fn hidden(unit: Option<f64>, ln_time: f64) -> f64 {
     unit.map_or(0.0, |unit| unit / ln_time.exp() * 0.4)
 }
@@ -224,8 +230,9 @@ pub fn proved(unit: Option<f64>, ln_time: f64, difference: f64) -> f64 {
     }
 }
 
-/// Ascending ln times, where equal ones are spread evenly over the interval that a time rounded to `unit` seconds stands
-/// for. The shape and the spread of many rounded times are then close to those of the times before rounding.
+/// Ascending ln times. Equal times are spread evenly over the interval that a time rounded to `unit` seconds
+/// stands for. The shape and the spread of many rounded times are then close to those of the times before
+/// rounding.
 pub fn spread(ascending: &[f64], unit: f64) -> Vec<f64> {
     let of_equal = |equal: &[f64]| -> Vec<f64> {
         let (time, count) = (equal[0].exp(), equal.len() as f64);

@@ -6,9 +6,11 @@ use super::{chi_squared, within_nodes};
 /// When rounds are corrected.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RoundSettings {
-    /// A round with fewer nodes has no effect, because its median would depend mainly on its own nodes.
+    /// The effect of a round with fewer nodes counts as 0, because its median would depend mainly on its own
+    /// nodes.
     pub min_nodes: usize,
-    /// Rounds are corrected if chance explains their differences with a smaller probability only.
+    /// Rounds are corrected only if the probability that chance explains their differences is below this
+    /// value.
     pub alpha: f64,
 }
 
@@ -23,9 +25,10 @@ impl Default for RoundSettings {
 /// standard deviation of runs before any correction, see [`within_nodes::sigma`]. `ignored` has, in order, the runs
 /// that must not determine the effect of a round, because they were chosen by their times.
 ///
-/// The model is y_ij = a_i + b_r + noise, r the round of run j of node i. a_i and b_r are medians of what the other
-/// leaves, in turn (J. W. Tukey, "Exploratory Data Analysis", 1977: median polish). Under no effect, the median of n
-/// residuals has variance v_n sigma^2, so the sum of b^2 / (v_n sigma^2) is chi^2 with one degree of freedom less than
+/// The model is y_ij = a_i + b_r + noise, r the round of run j of node i. a_i is the median of y_ij - b_r
+/// over the runs of the node, b_r the median of y_ij - a_i over the runs of the round, computed in turn (J.
+/// W. Tukey, "Exploratory Data Analysis", 1977: median polish). Without an effect, the median of n residuals
+/// has variance v_n sigma^2, so the sum of b^2 / (v_n sigma^2) is chi^2 with one degree of freedom less than
 /// rounds.
 pub fn effects(
     class: &ClassRuns,
@@ -44,9 +47,9 @@ pub fn effects(
     if fit.is_significant(sigma, settings.alpha) { fit.improved().effects } else { Vec::new() }
 }
 
-/// The effect of each session on the medians of its nodes, relative to the median session. `class` has the median of
-/// each node in each session (ln seconds), and `session` the session of each. A session's own median would follow the
-/// nodes that happen to be in it.
+/// The effect of each session on the medians of its nodes, relative to the median session. `class` has the
+/// median of each node in each session (ln seconds), and `session` the session of each. The median of the
+/// session's nodes is no such effect, because it depends on which nodes the session measured.
 pub fn sessions(class: &ClassRuns, session: &[u32], sessions: usize) -> Vec<f64> {
     const TWO: usize = 2;
     Fit::new(class, session, sessions, &[], TWO).improved().effects
@@ -55,7 +58,7 @@ pub fn sessions(class: &ClassRuns, session: &[u32], sessions: usize) -> Vec<f64>
 struct Fit<'a> {
     class: &'a ClassRuns<'a>,
     round: &'a [u32],
-    /// Runs without a residual, in order.
+    /// Runs that do not determine an effect, in order.
     ignored: &'a [usize],
     /// Where the residuals of each round start.
     starts: Vec<usize>,
@@ -108,7 +111,7 @@ impl<'a> Fit<'a> {
         self.class.nodes().map(of_node).collect()
     }
 
-    /// New effects from the medians of nodes; gives the largest change of an effect.
+    /// Computes new effects from the medians of nodes. Returns the largest change of an effect.
     fn improve(&mut self, of_nodes: impl Iterator<Item = f64>) -> f64 {
         let mut free = self.starts.clone();
         let mut residuals = vec![0.0; self.round.len()];

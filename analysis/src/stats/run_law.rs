@@ -18,11 +18,11 @@ pub struct RunLaw {
 const SIGMA_VARIANCE: f64 = 1.36;
 /// Below this standard deviation of ln sigma_hat, sigma counts as known: P changes by a few per cent at most.
 const KNOWN_SD: f64 = 0.01;
-/// For a larger number, P is that of the next larger number of a list of odd numbers, each 5 % larger than the number
-/// before. P is nearly the same there, and not smaller. So few tables are enough for nodes that all have different
-/// numbers of runs.
+/// For more runs than this, P is that of the next number in a list of odd numbers, each about 5 % larger than
+/// the number before. P is nearly the same there, and not smaller. So few tables are enough for nodes that
+/// all have different numbers of runs.
 const MOST_EXACT: usize = 30;
-/// Points of a table, and its largest distance in standard deviations: P is 0 there.
+/// The number of steps of a table, and its largest distance in standard deviations, where P is 0.
 const STEPS: usize = 128;
 const FARTHEST: f64 = 40.0;
 
@@ -50,7 +50,7 @@ impl RunLaw {
         (-HALF..=HALF).map(at).sum()
     }
 
-    /// A distance below every distance with P <= q.
+    /// A lower limit of all distances with P <= q.
     pub fn least(&self, q: f64) -> f64 {
         let (mut low, mut high) = (0.0, FARTHEST);
         for _ in 0..20 {
@@ -70,7 +70,7 @@ fn tabled(runs: usize) -> usize {
     if runs <= MOST_EXACT { runs } else { tabled }
 }
 
-/// The table of a number of runs. It takes up to 0.1 s, so it is kept.
+/// The table for a number of runs. To compute it takes up to 0.1 s, so it is kept.
 fn known(runs: usize) -> Arc<[f64]> {
     static TABLES: Mutex<BTreeMap<usize, Arc<[f64]>>> = Mutex::new(BTreeMap::new());
     let mut tables = TABLES.lock().unwrap_or_else(PoisonError::into_inner);

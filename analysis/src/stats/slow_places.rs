@@ -20,9 +20,9 @@ pub struct SlowPlace {
     pub more: f64,
 }
 
-/// The places where a run has a larger value than the other runs, by place and run. `values` has the logarithms of each
-/// place's values, one per run; NaN if the place has none in this run. A place with values in fewer than half of the runs is
-/// left out.
+/// The places where a run has a larger value than the other runs, by place and run. `values` has the
+/// logarithms of each place's values, one per run; NaN if the place has none in this run. The function leaves
+/// out a place that has values in fewer than half of the runs.
 pub fn slow_places(values: &[Vec<f64>], settings: &SlowRunSettings) -> Vec<SlowPlace> {
     let mut all: Vec<f64> = Vec::new();
     let mut ends: Vec<usize> = Vec::new();

@@ -33,8 +33,8 @@ pub struct SlowRunTest {
     pub run: usize,
     /// Fraction of the node's median: 0.05 is 5 % slower.
     pub slowdown: f64,
-    /// r: the distance from the node's median in standard deviations of runs. `None` if the runs of the class do not
-    /// differ at all, sigma_w = 0.
+    /// g: the distance from the node's median, without the part that rounding explains, in standard
+    /// deviations of runs. `None` if the runs of the class do not differ at all (sigma_w = 0).
     pub score: Option<f64>,
     /// The probability that a healthy run is so slow.
     pub p: f64,
@@ -44,8 +44,9 @@ pub struct SlowRunTest {
 
 /// The slow runs of a class, by node and run. `sigma` is the result of [`super::within_nodes::sigma`].
 ///
-/// r = (y_ij - m_i) / sigma_w; p is that of [`RunLaw`]. Benjamini-Hochberg covers all runs of nodes with enough runs.
-/// A slow run must also be slower than `delta`. `units` has the resolution of the times.
+/// g = (y_ij - m_i) / sigma_w, without the part of y_ij - m_i that rounding explains; p is that of
+/// [`RunLaw`]. Benjamini-Hochberg covers all runs of nodes with enough runs. A slow run must also be slower
+/// than the median by more than `delta`. `units` has the resolution of the times.
 pub fn slow(
     class: &ClassRuns,
     medians: &[NodeMedian],

@@ -44,9 +44,9 @@ const KERNEL_INSTRUCTIONS: [&str; 2] = ["d_instructions_kernel", "d_instructions
 const KERNEL_CPI: [&str; 2] = ["d_cpi_kernel", "d_cpi_user"];
 /// Time not on a processor.
 pub const OFF_CPU: &str = "d_off_cpu";
-/// Time that a hypervisor took; see also [`OFF_CPU`].
+/// Time that a hypervisor took; belongs to the same term as [`OFF_CPU`].
 pub const STOLEN: &str = "d_stolen";
-/// Time on a processor that did not count; see also [`OFF_CPU`].
+/// Time on a processor in which the reference cycles did not count; belongs to the same term as [`OFF_CPU`].
 pub const HALTED: &str = "d_halted";
 
 /// A sum x = k + u of which k is a `share`. With logarithmic means,

@@ -1,11 +1,12 @@
 //! An exact decomposition of ln T, which shows the parts of a slowdown.
 //!
-//! With n hardware threads, I instructions, C cycles, R reference cycles and f_TSC, the rate of the reference cycles,
+//! Let n be the number of hardware threads, I the instructions, C the cycles, R the reference cycles, and
+//! f_TSC the rate of the reference cycles. Then
 //!
-//! T = I / n x C / I x R / (f_TSC C) x 1 / U, U = R / (n f_TSC T),
+//! T = I / n x C / I x R / (f_TSC C) x 1 / U, with U = R / (n f_TSC T).
 //!
-//! This is T = T, so it holds for any counts in any units. f_TSC is the same for all nodes of a class. In logarithms,
-//! minus those of a reference:
+//! The right side is always T, so the equation holds for any counts in any units. f_TSC is the same for all
+//! nodes of a class. As logarithms, minus the logarithms of a reference:
 //!
 //! ln(T / Tref) = dln I - dln n + dln CPI - dln f - dln U, f = C / R.
 //!
@@ -17,7 +18,8 @@
 use super::node_counts::Counted;
 use super::{node_median, qn_scale};
 
-/// A factor of the time, minus that of the reference (in ln T). A value above 0 makes the node slower.
+/// The logarithm of a factor of the time, minus that of the reference (ln T). A value above 0 makes the node
+/// slower.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Term {
     /// +dln I.
@@ -65,7 +67,7 @@ impl Term {
 pub enum Identity {
     /// Instructions, cycles, reference cycles.
     Cycles,
-    /// The same in user mode. Nothing was counted in the kernel, so kernel time lowers the utilisation.
+    /// The same in user mode. Nothing was counted in the Linux kernel, so time there lowers the utilisation.
     CyclesUser,
     /// Instructions, cycles, task clock: some processors have no reference cycles.
     NetCycles,
@@ -209,11 +211,11 @@ pub struct Decomposition {
     pub identity: Identity,
     /// Indices in the class of the nodes in this decomposition, ascending.
     pub nodes: Vec<usize>,
-    /// ln Tref: the median of these nodes.
+    /// ln Tref: the median over these nodes.
     pub reference: f64,
     /// ln(T / Tref) for each node.
     pub slower: Vec<f64>,
-    /// Their differences add up to `slower`.
+    /// The terms. For each node, their differences add up to its value in `slower`.
     pub terms: Vec<TermColumn>,
 }
 
@@ -235,15 +237,17 @@ impl Decomposition {
     }
 }
 
-/// The decompositions of a class. For each node the first that contains it counts; a decomposition without such a
-/// node is omitted. `ln_times` has the ln seconds of each node, and `class` its counts.
+/// The decompositions of a class. For each node, the first decomposition that contains the node counts. The
+/// result has no decomposition that would count for no node. `ln_times` has the ln seconds of each node, and
+/// `class` its counts.
 ///
-/// A decomposition covers the nodes that have its counts, if these are at least two nodes and half of the class. If
-/// only some of these have the counts of an additional term, there is one decomposition for them and one for all. With
-/// fewer nodes, the reference could reflect another property that these nodes share. Tref is the median of their
-/// times. The reference of each term is based on its median m_j. Medians do not add up to ln Tref, so the terms share
-/// the remainder according to their variation: m_j + (ln Tref - sum of m) s_j^2 / (sum of s^2). This is the point of
-/// the plane sum = ln Tref that is nearest to the medians, measured in spreads s_j (Qn; at least `floor`).
+/// A decomposition covers the nodes that have its counts, if these are at least two nodes and half of the
+/// class. (With fewer nodes, the reference could reflect another property that these nodes share.) If only
+/// some of these nodes have the counts of an additional term, there is one decomposition for them and one for
+/// all. Tref is the median of their times. The reference of each term is based on its median m_j. Medians do
+/// not add up to ln Tref, so the terms share the remainder according to their variation: m_j + (ln Tref - sum
+/// of m) s_j^2 / (sum of s^2). This is the point of the plane sum = ln Tref that is nearest to the medians,
+/// measured in spreads s_j (Qn; at least `floor`).
 pub fn decompose(class: &[Option<Counted>], ln_times: &[f64], floor: f64) -> Vec<Decomposition> {
     let timed: Vec<(usize, Option<&Counted>, f64)> = (0..)
         .zip(class)
@@ -280,7 +284,8 @@ pub fn decompose(class: &[Option<Counted>], ln_times: &[f64], floor: f64) -> Vec
     all
 }
 
-/// With fewer nodes that have the count of an additional term, no node has the term: a cause needs as many nodes.
+/// If fewer nodes than this have the count of an additional term, no node gets the term, because a cause
+/// needs this many nodes.
 const MIN_COMPLETE: usize = 5;
 
 fn has(node: &Counted, names: &[&str]) -> bool {

@@ -3,7 +3,7 @@
 use super::ranks::mid_ranks;
 use super::{normal, within_nodes};
 
-/// Less likely ratios count as dependence.
+/// Ratios with a smaller probability count as dependence.
 pub const ALPHA: f64 = 1e-3;
 
 /// Von Neumann's ratio of ranks: how much each value resembles the one before it.
@@ -35,8 +35,8 @@ pub fn rank_ratio(values: &[f64]) -> Option<RankRatio> {
     Some(RankRatio { ratio, p: normal::lower((ratio - 2.0) / deviation) })
 }
 
-/// How much the moment of the measurement explains, for values in the order of measurement: the range of medians of nine
-/// neighbours.
+/// How much the moment of the measurement explains, for values in the order of measurement: the range of the
+/// medians of each nine successive values.
 pub fn range(values: &[f64]) -> f64 {
     const NEIGHBOURS: usize = 9;
     let of_some = |some: &[f64]| within_nodes::median_of(&mut some.to_vec());
@@ -51,17 +51,18 @@ pub fn range(values: &[f64]) -> f64 {
 pub struct Dependence {
     /// The correlation of successive runs.
     pub correlation: f64,
-    /// The probability of such a resemblance if runs are independent.
+    /// The probability of such a resemblance, or a larger one, if runs are independent.
     pub p: f64,
 }
 
-/// The dependence of runs within nodes, pooled over the nodes of a class; each slice has the runs of a node in the order
-/// of time (ln seconds), and `sigma` is the standard deviation of runs. `None` if independent runs explain it.
+/// The dependence of runs within nodes, pooled over the nodes of a class; each slice has the runs of a node
+/// in the order of time (ln seconds), and `sigma` is the standard deviation of runs. `None` if chance
+/// explains the resemblance of successive runs.
 ///
-/// The test is the sum of von Neumann's ratios of ranks, each of which has mean 2 and the variance of Bartels' paper.
-/// The function takes the ratio of squared successive differences to the variance within nodes, over all nodes. The
-/// result is the correlation that makes such a ratio the expected ratio. Slow runs count as at most five standard
-/// deviations from the median.
+/// The test is the sum of von Neumann's ratios of ranks, each of which has mean 2 and the variance of
+/// Bartels' paper. The function takes the ratio of squared successive differences to the variance within
+/// nodes, over all nodes. The result is the correlation that makes such a ratio the expected ratio. A run
+/// counts as at most five standard deviations from the median.
 pub fn dependence<'a>(nodes: impl Iterator<Item = &'a [f64]>, sigma: f64) -> Option<Dependence> {
     const LEAST: usize = 4;
     let mut times = Vec::new();
@@ -115,8 +116,8 @@ fn expected_ratio(correlation: f64, runs: f64) -> f64 {
 }
 
 impl Dependence {
-    /// The probability that the true median of `runs` runs is between two of them, `outside` of which are below and above
-    /// these two.
+    /// The probability that the true median of `runs` runs is between two of the runs: `outside` runs are
+    /// below the first of the two, and equally many are above the second.
     ///
     /// The number of runs below the median has the mean k/2. Signs of normal values with the correlation r have the
     /// correlation (2 / pi) asin r, and the runs h apart have r^h. A beta-binomial distribution has this mean and this

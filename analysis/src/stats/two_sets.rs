@@ -27,7 +27,8 @@ pub struct SessionRuns {
     pub a: Vec<f64>,
     /// Of B.
     pub b: Vec<f64>,
-    /// True if A and B took turns: then run i of A and run i of B belong together, and both have equally many.
+    /// True if A and B took turns: then run i of A and run i of B belong together, and A and B have equally
+    /// many runs.
     pub in_turns: bool,
 }
 
@@ -39,7 +40,7 @@ pub type Unit = Vec<SessionRuns>;
 pub struct UnitChange {
     /// ln of B / A.
     pub change: f64,
-    /// A 95 % interval; `None` if too few runs show it.
+    /// A 95 % interval; `None` if there are too few runs.
     pub interval: Option<[f64; 2]>,
     /// The probability of such a change without a difference, adjusted for the number of units.
     pub adjusted_p: Option<f64>,
@@ -64,12 +65,13 @@ pub struct ClassChange {
 
 /// Exact values, such as the number of instructions of a test loop, may not vary at all.
 const LEAST_SIGMA: f64 = 1e-9;
-/// From this many runs of a set on, a single slow one does not matter for the median.
+/// From this many runs of a set on, a single slow run does not matter for the median.
 const MANY_RUNS: usize = 5;
 /// With fewer degrees of freedom the spread is not known.
 const FEWEST_FREEDOM: f64 = 4.0;
-/// From this many values on, their spread comes from the median of absolute deviations, which slow runs do not change. Of
-/// fewer values it is too uncertain; the standard deviation is then larger because of slow runs, but never too small.
+/// From this many values on, their spread comes from the median of absolute deviations, which a few slow runs
+/// hardly change. For fewer values, this median is too uncertain, and the standard deviation takes its place.
+/// Slow runs make the standard deviation too large, but never too small.
 const ENOUGH_VALUES: usize = 40;
 /// The median of absolute deviations of n normal values is as certain as the standard deviation of this fraction of n
 /// values. P. J. Rousseeuw and C. Croux, "Alternatives to the median absolute deviation", JASA 88 (1993).
@@ -80,22 +82,22 @@ const EFFICIENCY: f64 = 0.37;
 struct Estimate {
     /// ln of B / A.
     change: f64,
-    /// The variance of its error; `None` if too few runs show it.
+    /// The variance of its error; `None` if there are too few runs.
     variance: Option<f64>,
     /// The degrees of freedom of this variance.
     freedom: f64,
 }
 
-/// Compares all units of a class. `rounding` is what rounding may hide (ln T), see [`super::resolution::hidden`]; 0 if
-/// the values are exact. `None` if no unit has runs of both.
+/// Compares all units of a class. `rounding` is what rounding may hide (ln T), see
+/// [`super::resolution::hidden`]; 0 if the values are exact. `None` if no unit has runs of both sets.
 ///
 /// In a session with runs of both sets, a unit's difference is median(B) - median(A), or the median of the
-/// differences of runs that belong together. For several such sessions, the unit's difference is the median of the
-/// differences of the sessions. A unit without such a session has the difference of the medians of its sessions with
-/// A and with B; then also the spread of a unit's sessions counts. If a unit has sessions of both kinds, the more
-/// certain one of both differences counts. The variance of a median of k values is v_k sigma^2, with one sigma for
-/// the class, or that of the unit if its runs vary clearly more (docs/method.md). `classes` is the number of classes
-/// that are compared together.
+/// differences of runs that belong together. For several such sessions, the unit's difference is the median
+/// of the differences of the sessions. A second difference is that between the median over its sessions with
+/// A and the median over its sessions with B. The variance of this difference also contains the spread of a
+/// unit's sessions. The more certain of the two differences counts. The variance of a median of k values is
+/// v_k sigma^2, with one sigma for the class. A unit whose runs vary clearly more has its own sigma
+/// (docs/method.md). `classes` is the number of classes that are compared together.
 pub fn compare(
     units: &[Unit],
     rounding: f64,
@@ -239,7 +241,7 @@ impl Spread {
         Some(within_nodes::variance_factor(runs) * self.run?)
     }
 
-    /// The difference of a unit; `None` without runs of both sets.
+    /// The difference of a unit; `None` if a set has no runs.
     fn change(&self, unit: &Unit) -> Option<Estimate> {
         let together: Vec<Estimate> = unit.iter().filter_map(|session| self.of_session(session)).collect();
         let together = over_sessions(&together, (0.0, f64::INFINITY));
@@ -287,9 +289,9 @@ impl Spread {
         Some(Estimate { change: middle(&session.b) - middle(&session.a), variance, freedom })
     }
 
-    /// The factor by which the variance of a unit's values is larger than the variance of its class, if it is clearly
-    /// larger; and the degrees of freedom of the variance that counts. Otherwise one noisy node would be certain
-    /// because of the others.
+    /// The factor by which the variance of a unit's values is larger than the variance of its class, if it is
+    /// clearly larger; and the degrees of freedom of the variance that counts. Without this factor, the
+    /// result of one noisy node would look certain because of the other nodes.
     fn clearly_more(&self, pooled: Option<f64>, groups: impl Iterator<Item = Vec<f64>>) -> (f64, f64) {
         let (mut squares, mut without_largest, mut freedom) = (0.0, 0.0, 0.0);
         for group in groups.filter(|group| group.len() > 1) {

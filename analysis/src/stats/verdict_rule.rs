@@ -1,8 +1,9 @@
 //! Decides which nodes are slower than their class.
 //!
-//! A verdict needs the answers to two questions. A: does the node stand out from its class, given the number of nodes
-//! tested? B: is it slower by more than delta? A alone is no reason to act, and it also finds healthy nodes in
-//! classes that are not normally distributed. B alone finds the slow tail of every class.
+//! A verdict needs the answers to three questions. A: does the node stand out from its class, given the
+//! number of nodes tested? B: is it slower by more than delta? C: are most of its runs slow, too? A alone is
+//! no reason to act, and it also finds healthy nodes in classes that are not normally distributed. B alone
+//! finds the slow tail of every class.
 
 use super::class_model::{ClassModel, ClassPrior, NodeEstimate, NodeTime};
 use super::node_median::NodeMedian;
@@ -24,7 +25,7 @@ pub struct VerdictSettings {
     pub min_nodes: usize,
     /// SLOW promises, with this probability, that the node is slower by `delta`.
     pub certainty: f64,
-    /// The same for SLOW-TAIL and for drains.
+    /// The same for SLOW-TAIL, and (with `drain_delta`) for drains.
     pub tail_certainty: f64,
     /// What the model of a class assumes.
     pub prior: ClassPrior,
@@ -48,19 +49,20 @@ impl Default for VerdictSettings {
 /// The verdict on a node. A verdict never means that a node is broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Verdict {
-    /// It stands out, and is faster by at least delta. A healthy node is not: its results may be wrong, or it is another
-    /// kind of node.
+    /// It stands out, and is faster by more than delta. A healthy node is not so fast: its results may be
+    /// wrong, or it is another kind of node.
     Fast,
-    /// The node neither stands out nor is slower by delta.
+    /// No test finds the node slow, and it is not FAST.
     Ok,
-    /// It stands out, but is not certainly slower by delta.
+    /// It stands out, but it is not certain that it is slower by more than delta.
     Unusual,
-    /// It seems to stand out or to be slower by delta, but it has too few runs, or its median is too uncertain.
+    /// It seems to stand out or to be slower by more than delta, but it has too few runs, only some of its
+    /// runs are slow, or its median is too uncertain.
     Suspect,
-    /// It is slower by at least delta, but does not stand out (its class varies that much, or is too small to tell), or
-    /// this is not certain enough for SLOW.
+    /// It is slower by more than delta. But it does not stand out (its class varies as much, or is too
+    /// small), or the slowdown is not certain enough for SLOW.
     SlowTail,
-    /// It is slower by at least delta, and stands out.
+    /// It is slower by more than delta, and stands out.
     Slow,
     /// A result of the node is wrong: its times mean nothing. The statistics never give this verdict.
     Wrong,
@@ -84,9 +86,10 @@ impl Verdict {
 /// The comparison of a node with the other nodes of its class. All values are `None` in a class with one node.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct NodeJudgement {
-    /// Fraction of the median of the other nodes: 0.05 is 5 % slower.
+    /// Slowdown as a fraction of the median of the other nodes: 0.05 is 5 % slower.
     pub slowdown: Option<f64>,
-    /// The node is slower than that by at least this fraction, with a probability of 99 %.
+    /// The node is slower than the other nodes by at least this fraction, with the probability `certainty`
+    /// (99 %). `None` also if no node of the class ran twice.
     pub slower_by_at_least: Option<f64>,
     /// Its distance from the others in standard deviations. `None` in a small class.
     pub score: Option<f64>,
@@ -96,28 +99,32 @@ pub struct NodeJudgement {
     pub adjusted_p: Option<f64>,
     /// The verdict.
     pub verdict: Option<Verdict>,
-    /// The verdict is SLOW, or SLOW-TAIL in a small class, and the node is slower by more than `drain_delta`.
+    /// The verdict is SLOW, or SLOW-TAIL in a small class, and the node is slower by more than `drain_delta`
+    /// with the probability `tail_certainty`.
     pub suggests_drain: bool,
-    /// For ranking: the expected slowdown, given the noise of the node's runs and how much nodes differ.
+    /// For sorting: the expected slowdown, given the noise of the node's runs and how much nodes differ.
+    /// `None` also if no node of the class ran twice.
     pub shrunken: Option<f64>,
 }
 
-/// If errors exceed delta, the tails of the model decide, and these are not known so well. Then a difference must be so
-/// large that errors alone explain one in this share of classes.
+/// If the error of a node exceeds delta, the tails of the model decide, and these are less well known. Then
+/// the difference of the node must be so large that errors alone cause such a difference in at most this
+/// share of classes.
 const NOISY_SHARE: f64 = 1e-4;
 
 /// A node for [`judge`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MeasuredNode {
-    /// Its median and the variance of its error; `None` if no node of the class ran twice, so that errors are unknown.
+    /// Its median (ln seconds).
     pub median: f64,
-    /// See [`NodeTime::variance`].
+    /// The variance of the error of the median: see [`NodeTime::variance`]. `None` if no node of the class
+    /// ran twice, so that errors are unknown.
     pub variance: Option<f64>,
     /// Number of runs.
     pub runs: usize,
     /// How far [`NodeMedian::lower`] is below the median (ln T).
     pub own_reach: f64,
-    /// How far the true median may be above it: see [`NodeMedian::reach`].
+    /// How far the true median may be above the median (ln T): see [`NodeMedian::reach`].
     pub reach_above: f64,
 }
 
@@ -134,16 +141,17 @@ impl MeasuredNode {
     }
 }
 
-/// Judges each node of a class. `units` has the resolution of their times, by index.
+/// Judges each node of a class. `units` has the rounding units of the nodes' times, by the index of the node.
 ///
-/// A: p = 1 - Phi(score), Benjamini-Hochberg at q. B: P(theta > ln(1 + delta)) is at least the certainty, with theta
-/// and its distribution from [`ClassModel`]. C: most runs of the node are slower than that, too. The error of a
-/// median is the error for a usual node of the class. A node with many slow runs is not a usual node.
+/// A: p = 1 - Phi(score), Benjamini-Hochberg at q. B: P(theta > ln(1 + delta)) is at least the certainty,
+/// with theta and its distribution from [`ClassModel`]. C: most runs of the node are slower by more than
+/// delta, too (for UNUSUAL: by more than 0). C is necessary because the error of a median is the error for a
+/// usual node of the class. A node with many slow runs is not a usual node.
 pub fn judge(nodes: &[MeasuredNode], units: &Units, settings: &VerdictSettings) -> Vec<NodeJudgement> {
     judge_first(nodes.len(), nodes, units, settings)
 }
 
-/// The same for the first `count` nodes of the class.
+/// Like [`judge`], but only the first `count` nodes of the class get a judgement.
 pub fn judge_first(
     count: usize,
     nodes: &[MeasuredNode],

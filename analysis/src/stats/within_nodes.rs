@@ -56,8 +56,9 @@ pub fn sigma_of_deviations(nodes: impl Iterator<Item = (usize, f64)>) -> Option<
 const Z_CERTAIN: f64 = 2.326_347_874_040_841;
 const Z_INTERVAL: f64 = 1.862_731_867_421_652;
 
-/// A median of which only the number of runs is known, and `sigma`, the standard deviation of the runs of a node (both ln
-/// T). The distribution of the median stands for the single runs: normal, with the variance v_k sigma^2.
+/// The median of runs that are unknown (ln T). Only their number and `sigma` are known: `sigma` is the
+/// standard deviation of the runs of a node (ln T). In place of the single runs, the function takes the
+/// distribution of the median: normal, with the variance v_k sigma^2.
 pub fn known_median(runs: usize, median: f64, sigma: Option<f64>) -> NodeMedian {
     let error = variance_factor(runs).sqrt() * sigma.unwrap_or_default();
     let lower = if runs >= node_median::FEWEST_OF_INTERVAL { Z_INTERVAL * error } else { 0.0 };
@@ -72,7 +73,8 @@ pub fn known_median(runs: usize, median: f64, sigma: Option<f64>) -> NodeMedian 
     }
 }
 
-/// Beyond the table a fit to a simulation of k = 16 to 101, accurate to 0.2 %. `None` below 2 runs.
+/// The factor of [`sigma_of_deviations`]. Beyond the table it is a fit to a simulation of k = 16 to 101,
+/// accurate to 0.2 %. `None` below 2 runs.
 fn mad_factor(count: usize) -> Option<f64> {
     let place = count.checked_sub(2)?;
     let k = count as f64;
@@ -81,8 +83,8 @@ fn mad_factor(count: usize) -> Option<f64> {
 }
 
 /// v_k = Var(median of k normal values) / Var(a value). Beyond the table it uses the first two terms of the
-/// expansion, pi / 2k (1 - (4 - pi) / 2k) for odd k, accurate to 0.4 %. An even number is hardly better than the odd
-/// number above it. 1 for a single value.
+/// expansion, pi / 2k (1 - (4 - pi) / 2k) for odd k, accurate to 0.4 %. For an even number, it uses the odd
+/// number above, which is hardly better. 1 for a single value.
 pub fn variance_factor(count: usize) -> f64 {
     let odd = (count | 1) as f64;
     let beyond = PI / 2.0 / odd * (1.0 - (4.0 - PI) / 2.0 / odd);
@@ -96,9 +98,9 @@ pub fn deviation_factor(count: usize) -> Option<f64> {
     (count >= 2).then(|| (1.0 + variance_factor(count) - 2.0 / count as f64).sqrt())
 }
 
-/// sigma_w: the standard deviation of ln T over the runs of a node, robust against slow runs:
-/// 1.4826 median |y_ij - m_i| / C_k over all nodes with at least two runs. C_k corrects for the fact that the median
-/// comes from the same runs. `None` if no node has two runs.
+/// sigma_w: the standard deviation of ln T over the runs of a node, robust against slow runs: 1.4826 median
+/// |y_ij - m_i| / C_k over all runs of the nodes with at least two runs. C_k corrects for the fact that the
+/// median comes from the same runs. `None` if no node has two runs.
 pub fn sigma(class: &ClassRuns, medians: &[NodeMedian]) -> Option<f64> {
     let mut residuals = Vec::with_capacity(class.run_count());
     for (runs, node) in class.nodes().zip(medians) {
@@ -178,7 +180,7 @@ mod tests {
         assert_eq!(sigma_of_deviations([(1, 0.0), (0, 0.0), (7, f64::NAN)].into_iter()), None);
     }
 
-    /// The digits of statistics.md.
+    /// The digits of the table in docs/method.md.
     #[test]
     fn factors_are_the_designs() {
         for (count, c, v) in

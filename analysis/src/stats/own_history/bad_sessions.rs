@@ -1,4 +1,4 @@
-//! Sessions in which a node was slow, and not any more afterwards.
+//! Past sessions in which a node was slower than usual.
 
 use super::course::Course;
 use super::{OwnChange, OwnHistorySettings, OwnVerdict, SLOWER, SessionTime, best_split, error_of, level};
@@ -22,11 +22,11 @@ impl Usual {
 
 /// Finds the sessions in which a node was slower than usual, and adds them to the results of the node.
 ///
-/// If the node changed, usual is the level on the same side of the change. Sessions immediately before a change for
-/// the worse are not bad sessions. A node that changes little by little, or in several steps, has no bad sessions. If
-/// the verdict is SAME, "usual" is the slower side of the node's best split (the earlier side if the later side has a
-/// single session). But if the sides certainly differ, and at least two sessions are as fast as the faster side,
-/// "usual" is the faster side.
+/// If the node changed, "usual" is the level on the same side of the change. Sessions immediately before a
+/// change for the worse are not bad sessions. A node that changes little by little, or in several steps, has
+/// no bad sessions. If the verdict is SAME, "usual" is the slower side of the node's best split (the earlier
+/// side if the later side has a single session). But "usual" is the faster side if the sides certainly
+/// differ, and at least two sessions are slower than the faster side by at most delta.
 pub(super) fn add_to(
     changes: &mut [Option<OwnChange>],
     nodes: &[&[SessionTime]],

@@ -1,22 +1,23 @@
-//! How a change went: a lasting step, a single session, an unsteady node, or little by little.
+//! The kind of a change: for example a lasting step, a single session, or little by little.
 
 use super::{SessionTime, running_deviations};
 use crate::stats::within_nodes;
 
-/// How a change went.
+/// The kind of a change. "Show" means: the session is nearer to the level after the change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Course {
     /// Only the latest session shows it: the next one will tell whether it lasts.
     Latest,
     /// More than two thirds of the later sessions show it: a lasting step.
     Step,
-    /// Only the first session was slower: this may be a repair, or a single bad session.
+    /// The node became faster, and only the first session was slower: this may be a repair, or a single bad
+    /// session.
     First,
-    /// It came in several steps.
+    /// The change came in several steps.
     Steps,
     /// Sessions that show it alternate with sessions that do not.
     Unsteady,
-    /// It grew over many sessions.
+    /// The change grew over many sessions.
     Creep,
 }
 
@@ -34,7 +35,7 @@ impl Course {
     }
 }
 
-/// How a change between two levels went. Sessions count to the nearer level.
+/// The kind of a change between two levels. Each session belongs to the nearer level.
 pub(super) fn of(sessions: &[SessionTime], since: usize, [before, now]: [f64; 2]) -> Course {
     let changed = |session: &&SessionTime| (session.time - now).abs() < (session.time - before).abs();
     let (earlier, later) = sessions.split_at(since);
@@ -55,8 +56,9 @@ pub(super) fn of(sessions: &[SessionTime], since: usize, [before, now]: [f64; 2]
 /// A model describes the sessions better than another if its sum of absolute deviations is less than this part.
 const BETTER: f64 = 0.8;
 
-/// A change that is no single step. Little by little: a line fits the sessions better than the step; or, since the step, a
-/// line that rises by half of the change fits better than a level. In steps: two steps fit better than the line.
+/// CREEP or STEPS; `None` for a single step. CREEP: a line fits the sessions better than the step. Or, for
+/// the sessions since the step, a line fits better than a level, and rises by at least half of the change.
+/// STEPS: a line fits, but two steps fit better than the line.
 fn of_slow_change(sessions: &[SessionTime], since: usize, change: f64) -> Option<Course> {
     const FEWEST: usize = 8;
     const FEWEST_SINCE: usize = 5;
@@ -92,7 +94,8 @@ fn line(sessions: &[SessionTime]) -> (f64, f64) {
     (slope, flat.iter().map(|value| (value - middle).abs()).sum())
 }
 
-/// The least sum of absolute deviations from three levels, of at least two sessions each. Not computed for many sessions.
+/// The least sum of absolute deviations from three levels, of at least two sessions each. Infinite if there
+/// are too many sessions.
 fn two_steps(sessions: &[SessionTime]) -> f64 {
     const LEAST: usize = 2;
     /// The time grows with the third power of the number of sessions.
