@@ -56,6 +56,7 @@ fn about_nodes(text: &mut String, report: &Report) {
     let accounted = &report.accounted;
     let groups = [
         ("judged", accounted.judged),
+        ("own_history", accounted.own_history),
         ("odd", accounted.odd),
         ("alone", accounted.alone),
         ("few_runs", accounted.few_runs),
