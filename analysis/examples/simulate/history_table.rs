@@ -45,33 +45,39 @@ fn rows() -> Vec<(&'static str, Fleet, u64)> {
 pub fn print() {
     println!("\n## Each node against its own history\n");
     println!(
-        "1000 nodes, 7 runs per node and session. ln T has a normal distribution. The standard deviation is 1.5 %"
+        "1000 nodes, 7 runs per node and session. ln T has a normal distribution. The standard deviation is"
     );
     println!(
-        "between nodes, 0.3 % between the sessions of a node, 0.3 % between the runs of a session, and 2 %"
+        "1.5 % between nodes, 0.3 % between the sessions of a node, 0.3 % between the runs of a node in a"
     );
     println!(
-        "between sessions for all nodes together. The simulation makes 1 % of the runs 10 to 30 % slower, and 1 %"
+        "session, and 2 % between sessions for all nodes together. The simulation makes 1 % of the runs 10 to"
     );
     println!(
-        "of the nodes 1 to 12 % slower from a random session on. Each row names its differences from these"
+        "30 % slower, and 1 % of the nodes 1 to 12 % slower from a random session on. Each row names its"
     );
     println!(
-        "values; in the row with 1 node, sessions do not differ for all nodes together. Precision and recall"
+        "differences from these values. In the row with 1 node, the 2 % between sessions are 0 %. A row has"
     );
     println!(
-        "refer to the verdict SLOWED (in the row \"nodes become faster\": to FASTER). \"Since right\" counts found"
+        "100 fleets; with 20 nodes, it has 1000 fleets, and with 5 nodes or 1 node, 2000 fleets. Precision"
     );
     println!(
-        "changes above 3 %: it is the share for which the report gives the right first session. \"At least true\""
+        "and recall refer to the verdict SLOWED (in the row \"nodes become faster\": to FASTER). \"By class\""
     );
     println!(
-        "is the share of the found changes that are really as large as `at_least`. \"By class\" counts the changed"
+        "is the share of the changed nodes that are SLOW or SLOW-TAIL in the latest session, in comparison"
     );
     println!(
-        "nodes: it is the share that is also SLOW or SLOW-TAIL in the latest session, in comparison with the"
+        "with the class. \"Since right\" counts found changes above 3 %: it is the share for which the report"
     );
-    println!("class. The last three columns count healthy nodes.\n");
+    println!(
+        "gives the right first session. \"At least true\" is the share of the found changes that are really"
+    );
+    println!(
+        "at least as large as `at_least`. The last three columns are mean numbers of healthy nodes per fleet"
+    );
+    println!("with this verdict.\n");
     println!(
         "| fleets | precision | recall | recall, 2-3 % slower | recall, 3-5 % slower | recall, > 5 % slower | by class | since right | at least true | SLOWED \
          per fleet | FASTER | SUSPECT |"
@@ -103,21 +109,33 @@ pub fn print() {
         }
     }
     println!(
-        "\nThe next table shows the courses of the changes. STEP or LATEST, UNSTEADY and CREEP are shares of the"
+        "\nThe next table shows the kinds of the changes (column HOW in the report). STEP or LATEST, UNSTEADY"
     );
     println!(
-        "found nodes. \"The bad session is named\" is a share of the changed nodes that are not SLOWED, and the"
+        "and CREEP are shares of the found nodes; the rest is STEPS. \"The bad session is named\" counts the"
     );
-    println!("last column is a share of the healthy nodes.\n");
+    println!(
+        "changed nodes that are not SLOWED: it is the share for which the report names the first changed"
+    );
+    println!(
+        "session, and no other session, as bad. The last column is the share of the healthy nodes for which"
+    );
+    println!("the report names a bad session.\n");
     println!(
         "| fleets | STEP or LATEST | UNSTEADY | CREEP | the bad session is named | healthy nodes with a bad session |"
     );
     println!("|---|---|---|---|---|---|");
     courses.iter().for_each(|course| println!("{course}"));
     println!(
-        "\nWith t3 noise, a node has single bad sessions. If the latest session is bad, the node really is SLOWED,"
+        "\n\"t3\" means that the deviations of a node's sessions have a t distribution with 3 degrees of"
     );
-    println!("and the course is LATEST. After the next session, the node is no longer SLOWED.\n");
+    println!(
+        "freedom. So a node has single bad sessions. If the latest session of a healthy node is bad, the node"
+    );
+    println!(
+        "is SLOWED, and the kind of the change is LATEST; the first table counts this as false. After the"
+    );
+    println!("next good session, the node is no longer SLOWED.\n");
     whole_class();
 }
 

@@ -48,9 +48,15 @@ fn main() {
     }
     println!("# What the statistics find, and how often they are wrong\n");
     println!(
-        "`make simulate` writes this page: pmmpi's own code generates fleets from fixed seeds and judges them. So"
+        "`make simulate` writes this page: pmmpi's own code generates fleets from fixed seeds and judges"
     );
-    println!("the numbers are the same each time. [method.md](method.md) describes the method.\n");
+    println!(
+        "them. So the numbers are the same each time. T is the elapsed time of a run. Precision is the share"
+    );
+    println!(
+        "of the findings that are right. Recall is the share of the slow nodes (or slow runs) that are found."
+    );
+    println!("[method.md](method.md) describes the method of pmmpi.\n");
     reference();
     robustness();
     small();
@@ -67,21 +73,28 @@ fn main() {
 fn reference() {
     println!("## Reference fleets\n");
     println!(
-        "2000 nodes, 7 runs per node. ln T has a normal distribution, with a standard deviation of 1.5 % between"
+        "2000 nodes, 7 runs per node. ln T has a normal distribution, with a standard deviation of 1.5 %"
     );
     println!(
-        "nodes and of 0.3 % between the runs of a node. The simulation makes 1 % of the runs 10 to 30 % slower,"
+        "between nodes and of 0.3 % between the runs of a node. The simulation makes 1 % of the runs 10 to"
     );
     println!(
-        "and 1 % of the nodes 3 to 12 % slower (uniformly distributed). Precision and recall count only these"
+        "30 % slower, and 1 % of the nodes 3 to 12 % slower (uniformly distributed). Precision and recall"
     );
     println!(
-        "runs and nodes as slow. \"Recall, nodes > 5 % slower\" counts only those slow nodes that the simulation"
+        "count only these runs and nodes as slow. \"Recall, nodes > 5 % slower\" counts only those slow nodes"
     );
     println!(
-        "makes more than 5 % slower. \"mean, z > 3\", \"Tukey 1.5 on medians\", \"MAD z > 3.5\" and \"fixed > 5 %\" are"
+        "that the simulation makes more than 5 % slower. SLOW is the verdict of pmmpi. \"mean, z > 3\","
     );
-    println!("simple rules for comparison.\n");
+    println!("\"Tukey 1.5 on medians\", \"MAD z > 3.5\" and \"fixed > 5 %\" are simple rules for comparison");
+    println!(
+        "(`analysis/examples/simulate/methods.rs`). The last row counts runs, not nodes: it is pmmpi's test"
+    );
+    println!(
+        "for slow runs. This test uses Benjamini-Hochberg (BH) at 1 % over all runs of the class, and a slow"
+    );
+    println!("run must be more than 2 % slower than the median of its node.\n");
     for count in [FLEETS, MANY] {
         println!("{count} fleets:\n");
         heading();
@@ -97,12 +110,14 @@ fn reference() {
 fn robustness() {
     println!("## Other fleets\n");
     println!(
-        "{FLEETS} fleets per row. If a row names a verdict, the nodes with this verdict count as found. \"Or more\""
+        "{FLEETS} fleets per row. If a row names a verdict, the nodes with this verdict count as found. \"Or"
     );
     println!(
-        "also counts the nodes with a stronger verdict; the order is SUSPECT, SLOW-TAIL, SLOW. With 3 runs a node"
+        "more\" also counts the nodes with a stronger verdict; the order is SUSPECT, SLOW-TAIL, SLOW. With 3"
     );
-    println!("is at most SUSPECT.\n");
+    println!(
+        "runs a node is at most SUSPECT. If a method finds nothing, the table shows a precision of 1.000.\n"
+    );
     heading();
     let five = Recipe { slow_node_share: 0.05, ..Recipe::default() };
     for (name, score) in cases::of_methods(&five, 0..FLEETS) {
@@ -138,26 +153,28 @@ fn robustness() {
         }
     }
     println!(
-        "\nIn fleets with \"nodes t5\", ln T of the nodes has a t distribution with 5 degrees of freedom. In fleets"
+        "\nIn fleets with \"nodes t5\", ln T of the nodes has a t distribution with 5 degrees of freedom. In"
     );
     println!(
-        "with \"nodes skewed\", ln T has an exponential tail of slow nodes. pmmpi assumes a normal distribution, so"
+        "fleets with \"nodes skewed\", ln T of the nodes has an exponential tail on the slow side. pmmpi"
     );
     println!(
-        "more findings are false in these fleets. The false findings are healthy nodes that are slower than their"
+        "assumes a normal distribution, so more findings are false in these fleets. Nearly all of these false"
     );
-    println!("class by more than 3 %.\n");
+    println!("findings are healthy nodes that are slower than their class by more than 3 %.\n");
 }
 
 fn small() {
     println!("## Small healthy classes\n");
     println!(
-        "The table shows the share of 2000 classes in which a node is SLOW-TAIL or SLOW, and the share in which a"
+        "The table shows the share of 2000 classes in which pmmpi finds a SLOW-TAIL or SLOW node, and the"
     );
     println!(
-        "run is slow. The simulation makes no node and no run slower here. In a class of fewer than 20 nodes, the"
+        "share in which pmmpi finds a slow run. The simulation makes no node and no run slower here, so all"
     );
-    println!("strongest verdict is SLOW-TAIL.\n");
+    println!(
+        "of these findings are false. In a class of fewer than 20 nodes, the strongest verdict is SLOW-TAIL.\n"
+    );
     println!(
         "| nodes | runs | spread of nodes | spread of runs | share with a SLOW-TAIL node | share with a slow run |"
     );
@@ -190,15 +207,21 @@ fn small() {
 fn bimodal() {
     println!("## Classes that look bimodal\n");
     println!(
-        "The table shows the share of classes for which the report warns (`bimodal-class`). In classes with one"
+        "The table shows the share of classes for which the report warns (`bimodal-class`). In the columns"
     );
     println!(
-        "kind of nodes, the warning is false. The other columns have two kinds of nodes: half or a tenth of the"
+        "\"normal\", \"t5\" and \"skewed\", a class has one kind of nodes, so the warning is false. In the"
     );
     println!(
-        "nodes is slower, by 3, 4 or 6 standard deviations of one kind. Each share comes from 1000 classes, or"
+        "other columns, a class has two kinds of nodes: the slower kind is half or a tenth of the nodes, and"
     );
-    println!("from 200 classes of 2000 nodes.\n");
+    println!(
+        "is slower by 3, 4 or 6 standard deviations of one kind. All classes also have slow nodes and slow"
+    );
+    println!(
+        "runs, as in the reference fleets. Each share comes from 1000 classes, or from 200 classes of 2000"
+    );
+    println!("nodes.\n");
     println!(
         "| nodes | one kind: normal | t5 | skewed | two halves 3 spreads apart | 4 apart | 6 apart | a tenth 6 apart |"
     );
@@ -223,10 +246,8 @@ fn bimodal() {
 fn drift() {
     println!("## Over time\n");
     let score = cases::flaky(0..FLEETS);
-    println!(
-        "Flaky nodes: 2000 nodes with 20 runs each. In a twentieth of the nodes, 30 % of the runs are slow; in"
-    );
-    println!("the other nodes, 1 % of the runs are slow.");
+    println!("Flaky nodes: {FLEETS} fleets of 2000 nodes with 20 runs each. In a twentieth of the nodes,");
+    println!("30 % of the runs are slow; in the other nodes, 1 % of the runs are slow.");
     println!(
         "Precision {:.3}, recall {:.3}, {:.2} false per fleet.\n",
         score.precision(),
@@ -234,12 +255,15 @@ fn drift() {
         score.wrong_per_fleet()
     );
     println!(
-        "Drift: 10,000 nodes, 52 sessions. The medians of the sessions vary by 0.4 %. From session 31 on, the"
+        "Drift: 10,000 nodes, 52 sessions. The median of a node varies by 0.4 % from session to session. From"
     );
     println!(
-        "nodes are slower. \"Before\" and \"after\" refer to session 31. The last column is the median number of"
+        "session 31 on, each node is slower than before, relative to its class. \"Before\" means in sessions"
     );
-    println!("sessions from session 31 to the alarm.\n");
+    println!(
+        "1 to 30, \"after\" in session 31 or later. The last column is the median number of sessions until"
+    );
+    println!("the alarm; session 31 is number 1.\n");
     println!(
         "| slower by | share with an alarm before | share with the first alarm after | sessions until the alarm |"
     );
@@ -253,22 +277,21 @@ fn drift() {
 
 fn why() {
     println!("\n## Why\n");
+    println!("The tables count those slow nodes that pmmpi judges UNUSUAL, SUSPECT, SLOW-TAIL or SLOW. The");
     println!(
-        "The tables count slow nodes with a known cause, if their verdict is not OK. The simulation makes these"
+        "simulation makes these nodes 3 to 12 % slower, each with a known cause. Healthy nodes vary by 0.2 %"
     );
     println!(
-        "nodes 3 to 12 % slower. Healthy nodes vary by 0.2 % in instructions, 0.8 % in cycles per instruction,"
+        "in instructions, 0.8 % in cycles per instruction (CPI), 1.2 % in frequency and 0.3 % in utilisation."
     );
     println!(
-        "1.2 % in frequency and 0.3 % in utilisation. Ranks that spin while they wait add instructions: the"
+        "Ranks that spin while they wait add instructions: the number of instructions varies by a further"
     );
+    println!("0.5 %, without an effect on the time. The reported cause is right if it is the term that the");
     println!(
-        "number of instructions varies by a further 0.5 %, without an effect on the time. The reported cause is"
+        "simulation makes slower. In rows with three causes, each of three terms makes up a third of the"
     );
-    println!(
-        "right if it is the term that the simulation makes slower. In rows with three causes, each of three terms"
-    );
-    println!("makes up a third of the slowdown; then \"mixed\" is right.\n");
+    println!("slowdown; then the cause \"mixed\" counts as right.\n");
     for (title, nodes, slow, fleets) in [
         ("2000 nodes, 5 % of them slow", 2000, 0.05, FLEETS),
         ("20 nodes, a tenth of them slow", 20, 0.1, 2000),
@@ -301,7 +324,7 @@ fn why() {
         "fleet. A cause is wrong if its term makes up less than half of the real slowdown of the node.\n"
     );
     println!(
-        "| nodes | fleets | nodes with a verdict other than OK | nodes with a cause | nodes with a wrong cause |"
+        "| nodes | fleets | nodes judged UNUSUAL, SUSPECT, SLOW-TAIL or SLOW | nodes with a cause | nodes with a wrong cause |"
     );
     println!("|---|---|---|---|---|");
     for (nodes, fleets) in [(2000, FLEETS), (20, 4000), (10, 4000), (5, 4000)] {

@@ -7,30 +7,35 @@ use crate::slowness::{Fleet, OTHERS, SC18, Truth, of};
 pub fn print() {
     println!("\n## What goes with slowness\n");
     println!(
-        "`pmmpi report --correlate`: each class has {OTHERS} counters that have nothing to do with the time, and"
+        "`pmmpi report --correlate`: each class has {OTHERS} counters that have nothing to do with the time,"
     );
     println!(
-        "two counters that may depend on the time. \"n x k\" means n nodes with k runs each. Runs vary by 0.3 % and"
+        "and two counters that may depend on the time. \"n x k\" means n nodes with k runs each. Runs vary by"
     );
     println!(
-        "nodes by 1.5 %. Counters vary by 10 % between the runs of a node, and by 10 % between nodes; a third of"
+        "0.3 % and nodes by 1.5 %. Counters vary by 10 % between the runs of a node, and by 10 % between"
     );
     println!(
-        "the counters count only few events. Slow runs are 10 to 30 % slower. A finding, within or between nodes,"
+        "nodes; a third of the {OTHERS} counters count only few events. Slow runs are 10 to 30 % slower. If a"
     );
     println!(
-        "is false if the counter has nothing to do with the time. \"Mean rho\" is the mean correlation (rho) of the"
+        "row does not say otherwise, 1 % of the runs are slow, and the two counters count 1.5 to 2.2 times as"
+    );
+    println!("much in slow runs, as in the SC18 paper ([method.md](method.md#why-causes)). In rows with");
+    println!("\"nothing\", no counter and no fact goes with slowness; in the row with DIMMs, no counter. A");
+    println!(
+        "finding, within or between nodes, is false if the counter or fact has nothing to do with the time."
     );
     println!(
-        "two counters with the time. \"Intervals that contain the true value\" is the share of the intervals"
+        "\"Only counts longer\" is the share of the found counters that the report marks with \"=time\": they"
     );
     println!(
-        "of rho that contain this mean. \"Only counts longer\" is the share of the found counters that the"
+        "count at the same rate in slow runs. \"Mean rho\" is the mean correlation (rho) of the two counters"
     );
     println!(
-        "report marks with \"=time\": they count at the same rate in slow runs. In rows with \"nothing\", no"
+        "with the time. \"Intervals that contain the true value\" is the share of the intervals of rho that"
     );
-    println!("counter and no fact goes with slowness.\n");
+    println!("contain this mean.\n");
     println!(
         "| case | fleets | found within nodes | fact found between nodes | only counts longer | mean rho | \
          intervals that contain the true value | classes with a false finding | \
@@ -75,8 +80,8 @@ fn rows() -> Vec<(&'static str, Fleet, u64)> {
         ("the same, 10 % slow", Fleet { slow_runs: 0.1, ..SC18 }, 400),
         ("20 x 7, 10 % slow", Fleet { nodes: 20, slow_runs: 0.1, ..SC18 }, 1000),
         ("190 x 7, 1 % slow, with fewer counts", Fleet { truth: Truth::Falls, ..SC18 }, 400),
-        ("190 x 7, correlation 0.3 in all runs", moderate, 400),
-        ("190 x 3, correlation 0.3 in all runs", Fleet { runs: 3, ..moderate }, 400),
+        ("190 x 7, no slow runs, correlation 0.3 in all runs", moderate, 400),
+        ("190 x 3, no slow runs, correlation 0.3 in all runs", Fleet { runs: 3, ..moderate }, 400),
         ("1 x 100, 5 % slow", Fleet { nodes: 1, runs: 100, slow_runs: 0.05, ..SC18 }, 1000),
         (
             "190 x 7, 3 % slow, counts per second are constant",
@@ -100,11 +105,19 @@ fn rows() -> Vec<(&'static str, Fleet, u64)> {
             400,
         ),
         (
-            "nothing: jobs on 190 nodes, 100 of them, 5 % slow",
+            "nothing: 100 jobs on 190 nodes, 5 % of the jobs slow",
             Fleet { runs: 100, slow_runs: 0.05, by: Tool::Jobs, ..none },
             50,
         ),
-        ("nothing: successive runs have a correlation of 0.3", Fleet { correlation: 0.3, ..none }, 400),
-        ("nothing: successive runs have a correlation of 0.6", Fleet { correlation: 0.6, ..none }, 400),
+        (
+            "nothing: 190 x 7, successive runs have a correlation of 0.3",
+            Fleet { correlation: 0.3, ..none },
+            400,
+        ),
+        (
+            "nothing: 190 x 7, successive runs have a correlation of 0.6",
+            Fleet { correlation: 0.6, ..none },
+            400,
+        ),
     ]
 }

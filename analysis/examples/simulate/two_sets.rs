@@ -77,7 +77,8 @@ fn compared(random: &mut Random, how: How, nodes: usize, runs: usize, by: f64) -
 pub fn print() {
     println!("\n## Two sets of runs\n");
     println!(
-        "`pmmpi compare`: runs vary by {:.1} %, and sessions of a node by {:.1} %; {EXPERIMENTS} comparisons in each row.\n",
+        "`pmmpi compare`: runs vary by {:.1} %, and sessions of a node by {:.1} %; {EXPERIMENTS} comparisons in each row.\n\
+         \"Smallest visible difference\" is the mean of VISIBLE.\n",
         SIGMA * 100.0,
         SESSIONS * 100.0
     );
