@@ -15,8 +15,8 @@ pub fn describe() -> String {
     let virtual_machine = if facts.hardware.hypervisor { ", a virtual machine" } else { "" };
     format!(
         "# What pmmpi costs\n\n\
-         `make bench` measured these values with pmmpi {}. A value with brackets is a median; the brackets \
-         contain its quartiles. The variants in a table ran in turns.\n\n\
+         Unless a section says otherwise, `make bench` measured these values with pmmpi {}, and the variants \
+         in a table ran in turns. A value with brackets is a median; the brackets contain the quartiles.\n\n\
          - {}, {} hardware threads{virtual_machine}, {} GiB, Linux {}\n- {}\n- {}\n- {}\n",
         env!("CARGO_PKG_VERSION"),
         or_unknown(facts.hardware.cpu_model_name),

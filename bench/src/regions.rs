@@ -13,7 +13,8 @@ const ROUNDS: usize = 7;
 pub fn report(folder: &Folder) -> Result<String, Box<dyn Error>> {
     let mut text = format!(
         "## {ENTRIES} entries of a region (bench/programs/regions.c, 2 ranks, {ROUNDS} runs)\n\n\
-         Each run alternates between 100 pairs of barriers and 100 entries. The table shows the median of the means over 100.\n\n\
+         Each run alternates between 100 pairs of barriers and 100 entries, and gives the median of the means \
+         over 100. The table shows the median and the quartiles of the runs.\n\n\
          | MPI | two MPI_Barrier, us | one entry, us | one entry minus two MPI_Barrier, us |\n|---|---|---|---|\n"
     );
     let (tool, runs, out) = (pmmpi()?, folder.path().join("runs"), folder.path().join("regions.ns"));
