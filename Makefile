@@ -55,7 +55,7 @@ stage:
 	@install --strip $(addprefix $(RELEASE)/,pmmpi-topology pmmpi-names pmmpi-gpus libpmmpi_agent.so) $(STAGE)/lib/pmmpi
 	@for mpi in $(MPIS); do packages/build-runner.sh mpicc.$$mpi $(CARGO_TARGET_DIR) $(STAGE)/lib/pmmpi || exit 1; done
 
-test: build ## run every test
+test: build ## run all tests except those of test-pmu and test-dist
 	tests/rig/hpcc-mpich.sh $(CARGO_TARGET_DIR)/programs/hpcc-mpich
 	tests/rig/mpi4py.sh $(CARGO_TARGET_DIR)/programs/mpi4py
 	tests/rig/wheels.sh $(CARGO_TARGET_DIR)/programs/wheels
@@ -81,7 +81,7 @@ bench: build ## measure what pmmpi costs, compared with other programs; writes b
 	$(RELEASE)/pmmpi-bench $(STAGE)/bin/pmmpi $(PEERS)/bin/python > $(CARGO_TARGET_DIR)/RESULTS.md
 	cp $(CARGO_TARGET_DIR)/RESULTS.md bench/RESULTS.md
 
-bench-%: build ## run one part of bench, on stdout: start, jobs, counters, regions, scale, widths, bounds, report or years
+bench-%: build ## run one part of bench, on stdout: start, jobs, counters, regions, scale, widths, bounds, report, screens or years
 	@bench/peers/venv.sh $(PEERS)
 	@$(RELEASE)/pmmpi-bench $(STAGE)/bin/pmmpi $(PEERS)/bin/python $*
 
