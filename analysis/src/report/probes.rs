@@ -40,7 +40,7 @@ pub struct ProbeReport {
     pub discarded: DiscardedReport,
     /// The least time of an entry (ns).
     pub min_ns: Option<f64>,
-    /// The median of the times, within 6 % (ns).
+    /// The median of the times, within 10 % or one tick of the clock (ns).
     pub median_ns: Option<f64>,
     /// The mean of the times (ns).
     pub mean_ns: Option<f64>,
