@@ -12,9 +12,11 @@ PMMPI_TRUST  the folder with the results of `pmmpi validate`",
 );
 const EXIT_STATUS: Section = (
     "EXIT STATUS",
-    "The exit status of the program, or the signal that ended the program. Otherwise:
+    "The exit status of the program, or the signal that ended the program (repeat: of
+the first launch that failed). Otherwise:
 124  pmmpi ended the program because of --timeout
-125  pmmpi itself failed; if possible, pmmpi fails before the program starts
+125  pmmpi itself failed (if possible, before the program starts), or the command
+     line is wrong
 126  the program cannot be executed
 127  the program was not found",
 );
@@ -36,16 +38,16 @@ const REGIONS: Section = (
     "pmmpi_begin(\"NAME\") and pmmpi_end(\"NAME\") of pmmpi.h (C, C++) or the module
 pmmpi in pmmpi.f90 (Fortran) enclose a region: a part of the work with its own
 barriers. `pmmpi report` shows bounds of the region's time. All ranks must call
-these functions in the same order. With --regions pcontrol, MPI_Pcontrol(N)
-leaves the current region of this kind and enters region N (N >= 2),
-MPI_Pcontrol(-N) leaves region N, MPI_Pcontrol(0) pauses the regions of its
-rank, and MPI_Pcontrol(1) resumes them. Without this option pmmpi only passes
-MPI_Pcontrol on and adds no barrier. With --regions off, pmmpi_begin and
-pmmpi_end add no barrier either.",
+these functions in the same order. With --regions pcontrol, MPI_Pcontrol(N) with
+N >= 2 leaves the region that an earlier call of MPI_Pcontrol entered, and enters
+region N. MPI_Pcontrol(-N) leaves region N. MPI_Pcontrol(0) pauses the recording
+of regions on its rank, and MPI_Pcontrol(1) resumes the recording. Without this
+option pmmpi only passes MPI_Pcontrol on and adds no barrier. With --regions off,
+pmmpi_begin and pmmpi_end add no barrier either.",
 );
 const FILES: Section = (
     "FILES",
-    "pmmpi-results/RUN_ID.pmr      one complete run; pmmpi never writes a part of it
+    "pmmpi-results/RUN_ID.pmr      one complete run; the file appears only when it is complete
 pmmpi-results/RUN_ID.partial/ the data of a run that still runs or ended badly;
                               `pmmpi report` can read this folder
 pmmpi-results/.nodes/         facts that change only when a node boots; you may

@@ -1,4 +1,5 @@
-//! The command line: as typed (`options`, `screen_options`), and after the checks (`settings`, `launches`, `selection`).
+//! The command line: as typed (`options`, `screen_options`), and after the checks (`settings`, `repeat_command`,
+//! `selection`).
 //!
 //! These modules check every option's value. What a command does belongs elsewhere.
 

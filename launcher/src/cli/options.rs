@@ -25,7 +25,7 @@ macro_rules! commands {
     };
 }
 
-/// Measures how long a program really took, on every rank of its job.
+/// Measures how long a program really took, alone or on all ranks of a job.
 #[derive(Parser)]
 #[command(
     name = "pmmpi",
@@ -57,10 +57,11 @@ pub enum Command {
     #[command(
         override_usage = "pmmpi repeat --runs K [OPTIONS] -- LAUNCHER ARGS... pmmpi PROGRAM",
         after_help = "An MPI program can start only once in a launch. `repeat` repeats the launch, and
-all runs get the same series id.
+all runs of one launch command get the same series id.
 
 With --compare, each round starts both commands: first A, B, then B, A, ...
-With --groups, each launch of a round counts one group, so all counts are exact.
+With --groups, each launch of a round counts one group: fewer events at once, so
+more counts are exact.
 
 Examples:
   pmmpi repeat --runs 7 --warmup 1 -- mpirun -n 4 pmmpi ./hpl
@@ -121,9 +122,9 @@ Example: srun -N 100 --ntasks-per-node=1 pmmpi screen --archive DIR --suggest
     },
     /// Check what limits measurements on this machine
     #[command(after_help = "A check has one of three results: ok, limits (pmmpi works, but some values are
-missing or vary more), or broken (pmmpi does not work). If a check is not ok,
-doctor shows a fix, but changes nothing. In an MPI job, one rank per node
-reports.
+missing or vary more), or broken (a part of pmmpi does not work). If a check is
+not ok, doctor shows a fix, but changes nothing. In an MPI job, one rank per
+node reports.
 
 Exit status: 0: no check is broken; 1: a check is broken (with --fail-on limits:
 limits or broken); 2: the command line is wrong.
@@ -148,8 +149,8 @@ Examples:
     /// Find out which counters you can trust here
     #[command(after_help = "`validate` runs test loops with known counts, and compares the measured counts
 with the known counts. This takes some seconds, or longer with --ceilings. pmmpi
-saves the result for this kind of processor in ~/.local/state/pmmpi (or in the
-folder that PMMPI_TRUST names) and replaces an earlier result.
+saves the result for this kind of processor, and replaces an earlier result. The
+folder is PMMPI_TRUST (default: XDG_STATE_HOME/pmmpi, or ~/.local/state/pmmpi).
 
 Exit status: 0: no counted event is unusable; 1: at least one is unusable;
 2: the command line is wrong.
@@ -289,7 +290,7 @@ pub struct MeasurementArgs {
     /// Count in this scope: task (default), core or socket
     #[arg(long, value_name = "WHERE", value_enum, hide_possible_values = true)]
     pub scope: Option<ScopeArg>,
-    /// Expect instructions=N; in each entry of a part: PART:instructions=N
+    /// Instructions that you expect: instructions=N, or PART:instructions=N for each entry of a region or a probe
     #[arg(long, value_name = "WHAT", hide = true)]
     pub expect: Vec<String>,
     /// Allow clock rate errors of up to N ppm
@@ -315,10 +316,10 @@ pub struct MeasurementArgs {
 /// The options of `pmmpi repeat`.
 #[derive(Args)]
 pub struct Repetition {
-    /// Measure K launches (K runs)
+    /// Measure K rounds (by default, a round is one launch)
     #[arg(long, value_name = "K")]
     pub runs: u32,
-    /// Start K launches first, without measuring
+    /// Run K rounds first, without measuring
     #[arg(long, value_name = "K", default_value_t = 0)]
     pub warmup: u32,
     /// If a launch fails: stop or continue
@@ -327,7 +328,7 @@ pub struct Repetition {
     /// Start two launch commands in turns
     #[arg(long, value_names = ["A", "B"], num_args = 2, conflicts_with = "argv")]
     pub compare: Vec<String>,
-    /// Start one launch per group of events in each round
+    /// Start one launch per group in each round
     #[arg(long, value_name = "A,B,...", value_delimiter = ',', conflicts_with = "compare")]
     pub groups: Vec<String>,
     /// Print only errors
@@ -393,7 +394,7 @@ pub struct Validation {
     /// Measure the attainable bandwidth and latency of memory
     #[arg(long)]
     pub ceilings: bool,
-    /// Run a test loop while prefetchers are off (as root)
+    /// Run one more test loop, with prefetchers off (as root)
     #[arg(long)]
     pub prefetchers_off: bool,
 }
@@ -418,7 +419,7 @@ pub enum ModeArg {
     Mpi,
     /// As a plain program: pmmpi starts it as a child process, without the agent
     Plain,
-    /// As a plain program on all ranks together; pmmpi calls MPI_Init, so no later program of a rank can
+    /// As a plain program on all ranks together; pmmpi calls MPI_Init, so a rank can start no MPI program afterwards
     Ranks,
 }
 

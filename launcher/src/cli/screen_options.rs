@@ -33,7 +33,7 @@ pub struct ScreenArgs {
         hide = true
     )]
     pub stores: StoresArg,
-    /// Add `disk` to the default kernels; its file is in DIR
+    /// Folder for the file of the kernel `disk`; adds `disk` to the default kernels
     #[arg(long, value_name = "DIR", hide = true)]
     pub disk: Option<PathBuf>,
     /// Use the function cblas_dgemm of the library FILE
@@ -96,7 +96,7 @@ pub struct ScreenArgs {
     /// Call a node slow if it is slower by more than PERCENT
     #[arg(long, value_name = "PERCENT", hide = true)]
     pub delta: Option<String>,
-    /// Limit the false discovery rate over all kernels
+    /// Limit the false discovery rate over all kernels to PERCENT
     #[arg(long, value_name = "PERCENT", hide = true)]
     pub fdr: Option<String>,
     /// Print the commands that would drain slow nodes
@@ -105,7 +105,7 @@ pub struct ScreenArgs {
     /// Mark slow nodes in Slurm: drain, comment or feature
     #[arg(long, value_name = "HOW", value_enum, hide_possible_values = true)]
     pub apply: Option<ApplyArg>,
-    /// Mark at most N nodes (default: 5 %, at least 1, at most 10)
+    /// Mark at most N nodes (default: 5 % of the nodes, at least 1, at most 10)
     #[arg(long, value_name = "N", requires = "apply", hide = true)]
     pub max_nodes: Option<u32>,
     /// Log all changes in FILE; use one FILE per cluster

@@ -101,7 +101,8 @@ impl NodeCounters {
         let online = facts.settings.online.clone();
         if online.0.is_empty() {
             return Err(Failure::own(
-                "pmmpi cannot read /sys/devices/system/cpu/online, so it can count nothing",
+                "--events, --group and --scope need /sys/devices/system/cpu/online, but pmmpi cannot read \
+                 this file: is /sys mounted?",
             ));
         }
         let watchdog = counters_per_pmu::watchdog_takes_one(root);
