@@ -7,7 +7,7 @@ pub enum Status {
     Ok,
     /// Measurements work, but some values are missing or vary more than necessary.
     Limits,
-    /// pmmpi does not work.
+    /// A part of pmmpi does not work.
     Broken,
 }
 

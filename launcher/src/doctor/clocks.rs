@@ -24,7 +24,7 @@ pub fn clock_source(machine: &dyn Machine) -> Check {
     let Some(current) = machine.facts().settings.clocksource else {
         return Check::limits(
             NAME,
-            "the kernel shows no clock source: is /sys mounted?",
+            "the Linux kernel shows no clock source: is /sys mounted?",
             "pmmpi does not know how long a clock reading takes",
             "mount -t sysfs sysfs /sys",
         );
@@ -36,12 +36,10 @@ pub fn clock_source(machine: &dyn Machine) -> Check {
     let has_tsc = available.is_some_and(|all| all.split_ascii_whitespace().any(|source| source == "tsc"));
     let fix = match has_tsc {
         true => format!(
-            "echo tsc > /{CURRENT}\n# to keep this clock source after a reboot, add clocksource=tsc to the kernel's \
-             command line"
+            "echo tsc > /{CURRENT}\n# to keep this clock source after a reboot, add clocksource=tsc to the \
+             Linux kernel's command line"
         ),
-        false => {
-            "dmesg | grep -iE 'tsc|clocksource'   # shows why the kernel does not use the TSC".to_owned()
-        }
+        false => "dmesg | grep -iE 'tsc|clocksource'   # shows why Linux does not use the TSC".to_owned(),
     };
     Check::limits(
         NAME,
@@ -69,7 +67,7 @@ pub fn invariant_tsc(machine: &dyn Machine) -> Check {
     };
     Check::limits(
         NAME,
-        "no, or not shown by the kernel",
+        "no, or not shown by the Linux kernel",
         "the event tsc gives neither time nor frequency; the bounds do not use this event",
         fix,
     )
@@ -82,7 +80,7 @@ pub fn time_service(machine: &dyn Machine) -> Check {
     match machine.adjustment() {
         Err(e) => Check::limits(
             NAME,
-            format!("pmmpi cannot read the kernel's correction of the clock rate: {e}"),
+            format!("pmmpi cannot read the Linux kernel's correction of the clock rate: {e}"),
             "this check cannot tell whether the clock is slewed; the report of a run shows a slew",
             "adjtimex --print   # outside the container",
         ),

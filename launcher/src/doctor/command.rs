@@ -1,4 +1,4 @@
-//! Runs programs that are not part of pmmpi and may never answer.
+//! Runs programs that may never answer, with a time limit.
 
 use std::fmt;
 use std::fs::File;

@@ -1,4 +1,4 @@
-//! Which events can be counted: those of the processor, of the kernel, and of PMUs outside the cores.
+//! Which events can be counted: those of the processor, of the Linux kernel, and of PMUs outside the cores.
 
 use super::check::{Check, sysctl};
 use super::machine::Machine;
@@ -42,7 +42,7 @@ pub fn pmu(machine: &dyn Machine) -> Check {
             NAME,
             tried.found(),
             costs,
-            "# there is no fix: this processor or kernel does not have these events",
+            "# there is no fix: this processor or Linux kernel does not have these events",
         ),
         gap => Check::limits(NAME, tried.found(), costs, mend(gap, machine)),
     }
@@ -60,7 +60,7 @@ pub fn software_events(machine: &dyn Machine) -> Check {
         ),
         Some(gap) => {
             let costs = "the counts of these events will be null or partial, and the report gives the reason; without these counts, \
-                         pmmpi cannot show noise from the kernel";
+                         pmmpi cannot show noise from the Linux kernel";
             Check::limits(NAME, tried.found(), costs, mend(gap, machine))
         }
     }
@@ -90,7 +90,7 @@ pub fn uncore(machine: &dyn Machine) -> Check {
     }
     let hardware = machine.facts().hardware;
     let fix = match hardware.cpu_vendor.as_deref() {
-        _ if is_virtual(machine) => "# measure on the host: virtual machines have no uncore PMU",
+        _ if is_virtual(machine) => "# measure on the host: this virtual machine has no uncore PMU",
         Some("AuthenticAMD") => "modprobe amd_uncore; modprobe rapl",
         Some("GenuineIntel") => "modprobe intel_uncore; modprobe rapl",
         _ => "dmesg | grep -i pmu",
@@ -163,7 +163,7 @@ impl Tried {
 pub fn nmi_watchdog(machine: &dyn Machine) -> Check {
     const NAME: &str = "nmi_watchdog";
     match machine.text("proc/sys/kernel/nmi_watchdog").as_deref() {
-        None => Check::ok(NAME, "none in this kernel", "no watchdog uses a counter"),
+        None => Check::ok(NAME, "none in this Linux kernel", "no watchdog uses a counter"),
         Some("0") => Check::ok(NAME, "off", "no watchdog uses a counter"),
         Some(_) if core_pmus(machine).is_empty() => {
             Check::ok(NAME, "on, without a PMU", "this machine has no counter that the watchdog could use")
@@ -171,8 +171,8 @@ pub fn nmi_watchdog(machine: &dyn Machine) -> Check {
         Some(_) => Check::limits(
             NAME,
             "on",
-            "the watchdog uses one of the processor's counters: the events that you choose share the other \
-             counters and may be scaled (the default set is not scaled)",
+            "the watchdog uses one of the processor's counters, so pmmpi may have to scale the counts of \
+             events that you choose (counts of the default set are not scaled)",
             sysctl("kernel.nmi_watchdog", 0),
         ),
     }
@@ -198,7 +198,10 @@ fn mend(gap: Gap, machine: &dyn Machine) -> String {
              sysctl -w kernel.nmi_watchdog=0"
                 .to_owned()
         }
-        Gap::Unavailable(WhyUnavailable::NoRoom(_)) => "ulimit -n $(ulimit -Hn)".to_owned(),
+        Gap::Unavailable(WhyUnavailable::NoRoom(_)) => {
+            "# raise the hard limit on open files (ulimit -Hn), for example in /etc/security/limits.conf"
+                .to_owned()
+        }
         Gap::Unavailable(_) | Gap::Unsupported(_) | Gap::OneKindOfCore => "dmesg | tail".to_owned(),
     }
 }
@@ -257,7 +260,7 @@ mod tests {
         assert!(fix(Gap::Denied(libc::EPERM), "1").contains("seccomp"));
         assert!(fix(Gap::Unavailable(WhyUnavailable::Busy), "1").contains("nmi_watchdog=0"));
         assert!(fix(Gap::Unavailable(WhyUnavailable::NeverScheduled), "1").contains("nmi_watchdog=0"));
-        assert!(fix(Gap::Unavailable(WhyUnavailable::NoRoom(libc::EMFILE)), "1").contains("ulimit -n"));
+        assert!(fix(Gap::Unavailable(WhyUnavailable::NoRoom(libc::EMFILE)), "1").contains("hard limit"));
         assert!(fix(Gap::Unavailable(WhyUnavailable::Open(libc::EIO)), "1").contains("dmesg"));
     }
 

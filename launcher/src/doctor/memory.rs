@@ -1,4 +1,4 @@
-//! How the kernel allocates memory.
+//! How the Linux kernel allocates memory.
 
 use super::check::Check;
 use super::machine::Machine;
@@ -10,17 +10,18 @@ pub fn huge_pages(machine: &dyn Machine) -> Check {
     match machine.facts().settings.transparent_hugepage.as_deref() {
         None => Check::ok(
             NAME,
-            "no transparent huge pages in this kernel",
+            "no transparent huge pages in this Linux kernel",
             "programs get the page size that they ask for",
         ),
         Some("always") => Check::limits(
             NAME,
             "transparent huge pages: always",
-            "the kernel gives huge pages only while physical memory is not fragmented: page faults and TLB \
-             misses vary between runs and nodes. If your jobs run with this setting, keep this setting",
+            "the Linux kernel gives huge pages only while physical memory is not fragmented: page faults \
+             and TLB misses vary between runs and nodes. If your jobs run with this setting, keep this \
+             setting",
             format!(
-                "echo madvise > /{ENABLED}\n\
-                 # to keep this setting after a reboot, add transparent_hugepage=madvise to the kernel's command line"
+                "echo madvise > /{ENABLED}\n# to keep this setting after a reboot, add \
+                 transparent_hugepage=madvise to the Linux kernel's command line"
             ),
         ),
         Some(other) => Check::ok(

@@ -81,7 +81,7 @@ pub fn launchers(machine: &dyn Machine) -> Check {
     if found.is_empty() && machine.program("srun").is_none() {
         let meaning =
             "MPI jobs cannot start here; pmmpi can measure only programs that start without an MPI launcher";
-        return Check::limits(NAME, "no mpirun or mpiexec in PATH", meaning, GET_MPI);
+        return Check::limits(NAME, "no mpirun, mpiexec or srun in PATH", meaning, GET_MPI);
     }
     let one = |found: &Found| {
         let version = found.version.as_deref().unwrap_or_default();

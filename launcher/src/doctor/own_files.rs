@@ -100,7 +100,7 @@ pub fn report(machine: &dyn Machine) -> Check {
     const NAME: &str = "report";
     const FILE: &str = "pmmpi-report";
     let costs =
-        "pmmpi cannot run `report`, `compare`, `export`, `bounds`, `show` and `diff`, but still saves runs";
+        "the commands report, compare, export, bounds, show, diff and screen fail; pmmpi still saves runs";
     let beside = machine.own_folder().map(|folder| folder.join(FILE)).filter(|path| path.is_file());
     let Some(program) = beside.or_else(|| machine.program(FILE)) else {
         return Check::broken(

@@ -26,10 +26,10 @@ fn is_denied_all(machine: &dyn Machine) -> bool {
 }
 
 /// What each level allows without CAP_PERFMON.
-const LEVELS: &str = "what users may count: level 3 and above (kernels of Debian and Ubuntu): nothing; \
-                      level 2: their own tasks in user mode; level 1: the same tasks in the kernel, too, \
-                      context switches and migrations; level 0: the scopes core and socket, too; level -1: \
-                      everything";
+const LEVELS: &str = "what users may count: level 3 and above (Linux kernels of Debian and Ubuntu): \
+                      nothing; level 2: their own tasks in user mode; level 1: also their own tasks in the \
+                      Linux kernel, with context switches and migrations; level 0: also the scopes core and \
+                      socket; level -1: everything";
 
 /// What the kernel lets ordinary users count.
 pub fn paranoid(machine: &dyn Machine) -> Check {
@@ -37,9 +37,10 @@ pub fn paranoid(machine: &dyn Machine) -> Check {
     let Some(level) = level(machine) else {
         return Check::limits(
             NAME,
-            "this kernel has no perf events, or /proc is not mounted",
+            "this Linux kernel has no perf events, or /proc is not mounted",
             "pmmpi can read no counter: all counts will be null",
-            "# boot a kernel with CONFIG_PERF_EVENTS=y. If /proc is not mounted:\nmount -t proc proc /proc",
+            "# boot a Linux kernel with CONFIG_PERF_EVENTS=y. If /proc is not mounted:\nmount -t proc proc \
+             /proc",
         );
     };
     if Capabilities::read(machine).may_count_all() {
@@ -51,14 +52,16 @@ pub fn paranoid(machine: &dyn Machine) -> Check {
     }
     let found = match level {
         ..=-1 => "every user may count everything",
-        0 => "users may count the scopes task, core and socket, in user mode and in the kernel",
+        0 => "users may count the scopes task, core and socket, in user mode and in the Linux kernel",
         1 => {
-            "users may count their own tasks, in user mode and in the kernel, but not the scopes core and socket"
+            "users may count their own tasks, in user mode and in the Linux kernel, but not the scopes core \
+             and socket"
         }
         2 => "users may count their own tasks, in user mode only",
         3.. if is_denied_all(machine) => "users may count nothing",
         3.. => {
-            "users may count their own tasks, in user mode only, as at level 2: this kernel knows no level above 2"
+            "users may count their own tasks, in user mode only, as at level 2: this Linux kernel knows no \
+             level above 2"
         }
     };
     let found = format!("{level}: {found}");
@@ -121,9 +124,9 @@ pub fn capabilities(machine: &dyn Machine) -> Check {
         return Check::broken(
             NAME,
             format!("{}; pmmpi's file has capabilities, or a set-user-id or set-group-id bit", own.names()),
-            "the kernel denies the agent access to pmmpi's memory, so pmmpi cannot measure MPI programs with \
-             the agent. The C library also removes LD_LIBRARY_PATH, LD_PRELOAD, TMPDIR and more from the \
-             programs' environment",
+            "the Linux kernel denies the agent access to pmmpi's memory, so pmmpi cannot measure MPI \
+             programs with the agent. The C library also removes LD_LIBRARY_PATH, LD_PRELOAD, TMPDIR and \
+             more from the programs' environment",
             format!("setcap -r {pmmpi}; chmod u-s,g-s {pmmpi}\n{}", sysctl(PARANOID, EVERYTHING_ON_A_CPU)),
         );
     }
@@ -150,7 +153,7 @@ pub fn capabilities(machine: &dyn Machine) -> Check {
     let (found, costs) = match own.in_namespace {
         true => (
             format!("{}, in a user namespace (a container)", own.names()),
-            "the kernel requires a capability from outside the namespace; without this capability, \
+            "the Linux kernel requires a capability from outside the namespace; without this capability, \
              perf_event_paranoid limits the counters",
         ),
         false => (own.names(), "perf_event_paranoid limits the counters"),
@@ -181,7 +184,7 @@ pub fn descriptors(machine: &dyn Machine) -> Check {
     };
     let [threads, of_each] =
         [(online, "hardware thread"), (events, "event")].map(|(number, noun)| count(number as usize, noun));
-    let of = format!("{needed} needed for {threads} x {of_each}");
+    let of = format!("{needed} needed for {threads} x {of_each} and {OTHERS} other files");
     let shown = |value: u64| if value == u64::MAX { "unlimited".to_owned() } else { value.to_string() };
     // pmmpi raises its soft limit to the hard limit while it opens counters. A program inherits one descriptor per
     // group.

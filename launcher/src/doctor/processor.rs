@@ -80,7 +80,7 @@ pub fn smt(machine: &dyn Machine) -> Check {
         (Some(control), _) => Check::ok(NAME, control, "each core has one hardware thread"),
         (None, _) => Check::ok(
             NAME,
-            "not shown by this kernel",
+            "not shown by this Linux kernel",
             "the topology in each run shows which hardware threads share a core",
         ),
     }
@@ -99,7 +99,7 @@ fn not_shown(machine: &dyn Machine, name: &'static str, costs: &str, on_the_host
         false => "modprobe acpi_cpufreq   # or set the firmware to leave frequencies to the operating system"
             .into(),
     };
-    Check::limits(name, "not shown: this kernel has no cpufreq", costs, fix)
+    Check::limits(name, "not shown: this Linux kernel has no cpufreq", costs, fix)
 }
 
 /// The cpufreq governors, which choose the frequency.
@@ -117,7 +117,7 @@ pub fn governor(machine: &dyn Machine) -> Check {
     }
     let found = governors.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
     if found == "performance" {
-        return Check::ok(NAME, found, "the kernel always requests the highest frequency");
+        return Check::ok(NAME, found, "the Linux kernel always requests the highest frequency");
     }
     let differ = if governors.len() > 1 { "hardware threads have different governors, and " } else { "" };
     Check::limits(
@@ -179,8 +179,8 @@ pub fn turbo(machine: &dyn Machine) -> Check {
             return not_shown(
                 machine,
                 NAME,
-                "the frequency may depend on temperature and on the work of other cores, and no value in \
-                 the report shows this",
+                "the frequency may depend on temperature and on the work of other cores, and runs cannot \
+                 record whether turbo is on",
                 "cat /sys/devices/system/cpu/{intel_pstate/no_turbo,cpufreq/boost}",
             );
         }
@@ -207,7 +207,7 @@ pub fn turbo(machine: &dyn Machine) -> Check {
 /// The highest frequency of so many active cores, or why it is unknown.
 fn steps(machine: &dyn Machine) -> String {
     let steps = Hardware::read(machine.root()).turbo_steps(machine.root());
-    steps.map_or("unknown (only root may read them, with the kernel module msr)".to_owned(), |steps| {
+    steps.map_or("unknown (only root may read them, with Linux's module msr)".to_owned(), |steps| {
         steps.to_string()
     })
 }
