@@ -148,7 +148,7 @@ impl fmt::Display for Gap {
             ),
             Gap::Unavailable(cause) => cause.fmt(f),
             Gap::UserModeOnly => f.write_str(
-                "user mode only: to count the kernel's part, too, lower \
+                "user mode only: to count the Linux kernel's part, too, lower \
                              kernel.perf_event_paranoid to 1",
             ),
             Gap::OneKindOfCore => f.write_str(
@@ -181,8 +181,8 @@ impl fmt::Display for WhyUnavailable {
                  was free",
             ),
             WhyUnavailable::Unreadable => f.write_str(
-                "this user may execute the program's file but may not read the file, so the kernel does not count the \
-             program",
+                "this user may execute the program's file but may not read the file, so the Linux kernel \
+                 does not count the program",
             ),
             WhyUnavailable::NeverScheduled => f.write_str("never counted: more events than counters"),
             WhyUnavailable::NoSnapshot => f.write_str("the rank did not complete its work"),
@@ -196,7 +196,7 @@ impl fmt::Display for WhyUnavailable {
             ),
             WhyUnavailable::Off => f.write_str("counters were off (--counters off)"),
             WhyUnavailable::NotReadable => f.write_str(
-                "the kernel does not let programs read the counters' registers: on x86, write 1 to \
+                "the Linux kernel does not let programs read the counters' registers: on x86, write 1 to \
                  /sys/bus/event_source/devices/cpu/rdpmc; on Arm, set kernel.perf_user_access to 1",
             ),
         }
