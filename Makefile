@@ -25,7 +25,7 @@ VERSION = $(shell sed -n '/^\[workspace.package\]/,/^$$/s/^version = "\(.*\)"/\1
 help: ## show this list
 	@sed -n 's/^\([a-z%-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 16
 
-deps-%: ## install missing Debian packages: deps-build, deps-demo or deps-test (DEPS=: installs nothing)
+deps-%: ## install missing Debian packages: deps-build, deps-demo, deps-screen or deps-test (DEPS=: installs nothing)
 	@$(DEPS) $*
 
 tool: deps-build ## build pmmpi, and a runner for each MPI found
@@ -85,7 +85,7 @@ bench-%: build ## run one part of bench, on stdout: start, jobs, counters, regio
 	@bench/peers/venv.sh $(PEERS)
 	@$(RELEASE)/pmmpi-bench $(STAGE)/bin/pmmpi $(PEERS)/bin/python $*
 
-bench-kernels: ## run the kernels of screening and their originals in C in turns (dgemm: OpenBLAS, which must be installed)
+bench-kernels: ## run kernels of pmmpi screen and their originals in C in turns (the original of dgemm is OpenBLAS: install it)
 	@for part in triad triad-nt latency dgemm; do \
 		$(CARGO) run --release --locked --quiet -p pmmpi-screen-kernels --example in_turns -- $$part || exit 1; \
 	done

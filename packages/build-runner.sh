@@ -24,7 +24,7 @@ END
 )
 if [ -z "$family" ]; then
     echo "build-runner: $mpicc: its mpi.h is neither Open MPI's nor of the MPICH family (MPICH, Intel MPI, MVAPICH, Cray)." >&2
-    echo "              No runner is needed for MPI programs; plain programs are measured alone there." >&2
+    echo "              Without a runner, pmmpi measures MPI programs as usual, and each rank of a plain program alone." >&2
     exit 1
 fi
 

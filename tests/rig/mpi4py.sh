@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs mpi4py for MPICH into a folder, because Debian ships it for Open MPI. It is the published wheel, which
+# Installs mpi4py for MPICH into a folder, because Debian ships it only for Open MPI. The published wheel
 # opens libmpi.so.12 on import; Debian's name of that library is libmpich.so.12.
 #
 # usage: mpi4py.sh FOLDER

@@ -1,5 +1,5 @@
 #!/bin/sh
-# networks.sh SLOW RATE HOSTS COMMAND...: runs COMMAND in a network of these hosts, which it makes: each host has an
+# networks.sh SLOW RATE HOSTS COMMAND...: makes a network of these hosts, and runs COMMAND in it. Each host has an
 # interface eth0 on one bridge. The link of the host SLOW carries at most RATE in each direction (tc-tbf(8)). HOSTS are
 # separated by commas. Call it in network and mount namespaces of its own (unshare --net --mount).
 set -eu

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs pmmpi-rig-pmu, and with it the tool, on a processor with counters: an aarch64 guest under qemu, whose PMUv3
+# Runs pmmpi-rig-pmu, and with it pmmpi, on a processor with counters: an aarch64 guest under qemu, whose PMUv3
 # counts every instruction. All software comes from Debian's packages; those of the guest are unpacked, not installed.
 #
 # usage: pmu-guest.sh FOLDER [checks | cost]     FOLDER keeps the unpacked and built files
@@ -86,7 +86,7 @@ END
 [ -f "$folder/guest/kernel" ] && [ -x "$folder/rust/rustc" ] || unpack
 "$folder/rust/rustc" --version >&2 || fail "Debian's rustc does not start: remove $folder/rust"
 
-say "building the tool and its tests for aarch64"
+say "building pmmpi and its tests for aarch64"
 target=aarch64-unknown-linux-gnu
 export RUSTC="$folder/rust/rustc" RUSTFLAGS="-C target-feature=+crt-static" \
     CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
@@ -139,7 +139,7 @@ case "$what" in
     cost)
         echo "Each instruction takes a nanosecond:"
         guest "$counting" cost
-        echo "As fast as it is emulated:"
+        echo "Each instruction takes as long as its emulation:"
         guest "" cost
         ;;
     *) fail "usage: pmu-guest.sh FOLDER [checks | cost]" ;;
