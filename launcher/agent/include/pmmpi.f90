@@ -7,11 +7,12 @@
 !
 ! These two routines are collective over MPI_COMM_WORLD: every rank calls both, and each call waits for all other
 ! ranks. All ranks must call both routines, and all other collective routines on MPI_COMM_WORLD (also the
-! non-blocking ones), in the same order. Regions may be nested. pmmpi uses only the first 63 bytes of a name,
-! and records only the first 255 regions.
+! non-blocking ones), in the same order. Regions may be nested, 64 deep. pmmpi uses only the first 63 bytes
+! of a name, and records only the first 255 regions.
 !
 ! A probe is a short section of one thread. Its two routines are not collective: each thread enters and leaves on its
-! own, without a barrier and without a system call.
+! own, without a barrier and without a system call. Only when a thread enters its first probe, pmmpi opens counters and
+! thus makes system calls.
 !
 !     call pmmpi_probe_begin('kernel')
 !     ...

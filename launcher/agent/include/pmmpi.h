@@ -7,11 +7,12 @@
  * Both functions are collective over MPI_COMM_WORLD: every rank calls both, and each call waits for all other ranks.
  * All ranks must call both functions, and all other collective functions on MPI_COMM_WORLD (also the non-blocking
  * ones), in the same order. In each rank, only one thread may call these functions, and MPI must allow MPI calls from
- * this thread. Regions may be nested. pmmpi uses only the first 63 bytes of a name, and records only the first 255
- * regions.
+ * this thread. Regions may be nested, 64 deep. pmmpi uses only the first 63 bytes of a name, and records only the first
+ * 255 regions.
  *
  * A probe is a short section of one thread. Its two functions are not collective: each thread enters and leaves on its
- * own, without a barrier and without a system call.
+ * own, without a barrier and without a system call. Only when a thread enters its first probe, pmmpi opens counters and
+ * thus makes system calls.
  *
  *     pmmpi_probe_begin("kernel");
  *     ...
