@@ -210,7 +210,8 @@ fn a_mark_of_one_rank_alone_says_why_it_waits() {
     for (started, folder) in Mpi::ALL.map(start) {
         started.wait_for_error("ends region `never begun`, which it did not begin");
         started.wait_for_error(
-            "ranks that wait at the start of region `alone`: 1; ranks elsewhere: 0 (in region `outer`)",
+            "ranks that wait at the start of region `alone`: 1; other ranks of this node: 0 (in region \
+             `outer`)",
         );
         started.signal(libc::SIGTERM);
         started.finish();

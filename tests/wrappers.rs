@@ -111,7 +111,7 @@ fn programs_for_musl_run_and_say_why_they_are_not_measured_from_inside() {
     let plain = programs::for_musl().display().to_string();
     let mpi = programs::mpi_for_musl().display().to_string();
     for (program, why) in [
-        (vec!["--mode", "mpi", plain.as_str()], "its C library is musl"),
+        (vec!["--mode", "mpi", plain.as_str()], "the program's C library is musl"),
         (vec!["sh", "-c", &plain], "pmmpi saw no call of MPI_Init"),
         (vec![&mpi], "a C library other than glibc"),
         (vec!["env", &mpi], "a C library other than glibc"),

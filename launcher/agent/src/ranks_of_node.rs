@@ -32,7 +32,8 @@ pub fn describe(mark: &Whereabouts, job: &str, size: u32) -> String {
         (None, _) => format!("{} (in MPI_Finalize)", rank.rank),
     });
     let missing = listed(missing);
-    let others = if missing.is_empty() { String::new() } else { format!("; ranks elsewhere: {missing}") };
+    let others =
+        if missing.is_empty() { String::new() } else { format!("; other ranks of this node: {missing}") };
     format!("ranks that wait {mark}: {there}{others}")
 }
 

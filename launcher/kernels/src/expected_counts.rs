@@ -1,4 +1,5 @@
-//! The kernels, and their expected counts besides those of the code. docs/validate.md explains each count.
+//! The test loops, and those of their expected counts that do not follow from their code alone. docs/validate.md
+//! explains each count.
 
 use crate::machine as code;
 use crate::{Body, Count, Expected, Kernel, Memory, Ring, RingEvent};
@@ -125,7 +126,7 @@ const ALL: &[Kernel] = &[
         ring_events: &[RingEvent::Misses(L1_MISSES), RingEvent::ServedByNext("dc_refills_l2")],
         ..kernel(
             "chase-l2",
-            "loads that only the second-level cache holds",
+            "loads of lines that only the second-level cache holds",
             RING_TRIPS,
             BEYOND_L1,
             code::CHASE,
@@ -135,7 +136,7 @@ const ALL: &[Kernel] = &[
         ring_events: &[RingEvent::Misses(L1_MISSES), RingEvent::Misses("dc_refills_system")],
         ..kernel(
             "chase-l3",
-            "loads that the second-level cache does not hold",
+            "loads of lines that the second-level cache does not hold",
             RING_TRIPS,
             BEYOND_L2,
             code::CHASE,

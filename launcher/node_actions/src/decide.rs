@@ -91,7 +91,9 @@ impl fmt::Display for Skip {
                 f.write_str("the screen found this node slow, but the node also passed: screen it again")
             }
             Skip::OverLimit => f.write_str("more nodes are slow than pmmpi may mark"),
-            Skip::Unknown => f.write_str("Slurm has no node with this name (`scontrol show node` lists the names)"),
+            Skip::Unknown => {
+                f.write_str("Slurm has no node with this name (`scontrol show node` lists the names)")
+            }
             Skip::Unreadable(why) => write!(f, "pmmpi cannot read the state of this node: {why}"),
             Skip::OutOfService(state) => {
                 write!(f, "Slurm or somebody else took this node out of service ({state})")
@@ -100,8 +102,8 @@ impl fmt::Display for Skip {
             Skip::AlreadyMarked => f.write_str("pmmpi has already marked this node"),
             Skip::NotMarked => f.write_str("the node passed, and does not have the mark that --apply sets"),
             Skip::OddComment => f.write_str(
-                "scontrol may not keep its comment exactly: the comment has several lines, or begins or ends with a \
-                 quote or space",
+                "the node's comment has several lines, or begins or ends with a quote or a space, so \
+                 scontrol may not keep it exactly",
             ),
             Skip::Stopped(why) => write!(f, "pmmpi stopped before it came to this node: {why}"),
         }

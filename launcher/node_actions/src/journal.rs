@@ -225,7 +225,7 @@ impl Past {
             }
             // A run may have been killed during its first write.
             if is_first && !line.starts_with(MARK) && !MARK.starts_with(line.trim_ascii_end()) {
-                let why = "it is not a log of pmmpi; name another file, or a new file";
+                let why = "it is not a log of pmmpi; name a log of pmmpi, or a new file";
                 return Err(Error::NoJournal(path.to_owned(), why.to_owned()));
             }
             is_first = false;

@@ -1,4 +1,5 @@
-//! Acts on the findings of `pmmpi screen` in Slurm: drains, comments or labels slow nodes, and resumes nodes that passed.
+//! Acts on the findings of `pmmpi screen` in Slurm: marks slow nodes with a drain, a comment or a feature, and removes
+//! the marks of nodes that passed.
 //!
 //! [`run`] reads every node's state, decides ([`Decision`]), writes each act into a [journal](Error::Journal) before
 //! and after, and reads the node again directly before and after each act. One act is one `scontrol update` of one

@@ -2,8 +2,8 @@
 //!
 //! If more nodes are slow than the limit allows, pmmpi marks none of them, not even the slowest. The reason: if many
 //! nodes are slow at once, they usually have a common cause, such as a new Linux kernel, a file system or the
-//! cooling. Then a drain takes nodes out of service, but repairs nothing. Nodes with pmmpi's mark from earlier runs
-//! count, too. Otherwise a run every hour would drain the whole fleet, a few nodes at a time.
+//! cooling. Then a drain takes nodes out of service, but repairs nothing. Nodes with pmmpi's mark from earlier
+//! screens count, too. Otherwise a screen every hour would drain the whole fleet, a few nodes at a time.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -54,7 +54,11 @@ impl fmt::Display for OverLimit {
             let has = if *marked_before == 1 { "has" } else { "have" };
             write!(f, ", and {} still {has} pmmpi's mark", pmmpi::text::count(*marked_before, "more node"))?;
         }
-        let origin = if *by_default { ": 5 % of the fleet, at least 1 and at most 10" } else { "" };
+        let origin = if *by_default {
+            ", by default 5 % of the screened nodes, at least 1 and at most 10"
+        } else {
+            ""
+        };
         write!(
             f,
             "; pmmpi may mark {limit} (--max-nodes{origin}). pmmpi marked none, because many slow nodes may have a \

@@ -91,8 +91,9 @@ impl Act {
         match found[0] == found[1] {
             true => Ok(()),
             false => Err(format!(
-                "the change is done, but comment or features of others differ, too; perhaps somebody changed them at \
-                 the same time. Before: comment {:?}, features {}. After: comment {:?}, features {}",
+                "the change is done, but the rest of the comment or other features changed, too; perhaps \
+                 somebody changed them at the same time. Before: comment {:?}, features {}. After: comment \
+                 {:?}, features {}",
                 before.comment,
                 before.available_features.join(","),
                 after.comment,

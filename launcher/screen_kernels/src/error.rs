@@ -78,7 +78,10 @@ impl fmt::Display for Wrong {
         if *wrong_count > 1 {
             write!(f, " ({wrong_count} elements are wrong)")?;
         }
-        write!(f, "; take this node out of service and test its processor and memory")
+        write!(
+            f,
+            "; take this node out of service and test its processor and memory (kernel `disk`: also the disk)"
+        )
     }
 }
 

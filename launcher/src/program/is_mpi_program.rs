@@ -131,9 +131,11 @@ pub fn unseen(program: &Path) -> &'static str {
     match linked_libraries::inspect(program) {
         Binary::Static(_) => "the program is statically linked: link it dynamically",
         _ if linked_libraries::is_for_musl(program) => {
-            "its C library is musl, but the agent works only in programs that use glibc"
+            "the program's C library is musl, but the agent works only in programs that use glibc"
         }
-        _ if mode & 0o6000 != 0 => "it runs as another user or group, so the loader ignores LD_PRELOAD",
+        _ if mode & 0o6000 != 0 => {
+            "the program runs as another user or group, so the loader ignores LD_PRELOAD"
+        }
         _ => {
             "possible reasons: MPI sessions, calls through a handle of dlopen, or a container with its own \
              /proc"

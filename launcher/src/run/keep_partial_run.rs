@@ -7,7 +7,7 @@
 //! - the data of a rank that ended badly or whose launcher was killed: at once;
 //! - changed data: some time after t1 and then at growing intervals. This data remains if the carrier itself is killed.
 //!
-//! A job that ends well within the time [`FIRST`] causes no carrying. If the carrier was killed, the first launcher
+//! A job that succeeds within the time [`FIRST`] causes no carrying. If the carrier was killed, the first launcher
 //! whose rank ends badly carries for all ranks that end badly at the same time. A carrier that still works for the
 //! first programs of a job also accepts the programs that the ranks start next.
 
@@ -89,7 +89,7 @@ impl Carrier {
     /// After a bad end of the rank: gets its data written to disk. Gives the folder, or why nothing was written.
     pub fn keep(&mut self) -> Result<PathBuf, String> {
         let told = CarrierNote::read(&self.shared)
-            .ok_or("the rank did not tell pmmpi where to save its data (is `ulimit -f` below 60 MB?)")?;
+            .ok_or("the rank did not tell pmmpi where to save its data (is `ulimit -f` below 80 MB?)")?;
         let deadline = Instant::now() + PATIENCE;
         let (answer, follower) = match std::mem::replace(&mut self.part, Part::Alone) {
             Part::Leads(carrier, follower) => (ask(&carrier, deadline), follower),

@@ -54,9 +54,9 @@ fn too_many_groups(task: &Task) -> Option<String> {
     let is_exact = groups.len() < 2 || fit_at_once(of_threads.flat_map(|set| &set.groups));
     (!is_exact).then(|| {
         format!(
-            "the processor has too few counters for the events of {} together: the Linux kernel counts each event for \
-             only a part of the time, and pmmpi scales the counts. For exact counts, count one group in each launch: pmmpi repeat --runs \
-             K --groups {}",
+            "the processor has too few counters for the events of {} together: the Linux kernel counts each \
+             event for only a part of the time, and pmmpi scales the counts. With one group in each launch, \
+             more counts are exact: pmmpi repeat --runs K --groups {}",
             groups.join(" and "),
             groups.join(",")
         )

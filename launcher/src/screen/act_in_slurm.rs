@@ -60,7 +60,8 @@ pub fn run(typed: &ActArgs) -> Result<End, Failure> {
     if is_first && has_work {
         dry_run::begin_log(&log).map_err(|e| Failure::own(format_args!("{}: {e}", log.display())))?;
         say(format_args!(
-            "pmmpi changed nothing, because this is the first use of the log {}. The next screen with --apply changes nodes",
+            "pmmpi changed nothing, because this is the first use of the log {}. The next screen with \
+             --apply and this log changes nodes",
             log.display()
         ));
     } else if !has_work {

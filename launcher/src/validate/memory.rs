@@ -269,7 +269,7 @@ fn reason(net: &MetricValue) -> Option<String> {
 /// The same advice as in `pmmpi doctor`.
 fn why_none(hardware: &Hardware) -> String {
     let mend = match hardware.cpu_vendor.as_deref() {
-        _ if hardware.hypervisor => "virtual machines have none",
+        _ if hardware.hypervisor => "this virtual machine has none",
         Some("AuthenticAMD") => "load the driver: modprobe amd_uncore",
         Some("GenuineIntel") => "load the driver: modprobe intel_uncore",
         _ => "pmmpi knows no such PMU for this processor",

@@ -1,7 +1,7 @@
 //! Switches the prefetchers of a core off for a while: Linux's /dev/cpu/N/msr (as root, module `msr`).
 //!
-//! Only with `--prefetchers-off`: it changes a setting of the core, also for another program on its other hardware
-//! thread.
+//! Only with `--prefetchers-off`, because the setting also applies to another program on the core's other
+//! hardware thread.
 
 use pmmpi::node::Hardware;
 use pmmpi_events::metrics::{CpuKind, catalogue};
@@ -71,10 +71,7 @@ impl Prefetchers {
         let path = root.join(format!("dev/cpu/{cpu}/msr"));
         let file = OpenOptions::new().read(true).write(true).open(&path);
         let file = file.map_err(|error| {
-            format!(
-                "pmmpi cannot open {}: {error}; this needs root and the kernel module msr",
-                path.display()
-            )
+            format!("pmmpi cannot open {}: {error}; this needs root and Linux's module msr", path.display())
         })?;
         Ok(Self { register, file, path })
     }

@@ -1,9 +1,9 @@
 //! The kernel `net` of `pmmpi screen`: latency and bandwidth between nodes. It runs in the ranks themselves.
 //!
-//! The first rank of each node, its leader, measures with one partner after the other ([`schedule`]); all pairs of a step
-//! do so at the same time. So the network is loaded as by an application that uses all nodes (bisection load), and pairs
-//! can share cables: only a node that is slow with nearly all partners, or a pair that is slow in most rounds, has a fault
-//! ([`pmmpi::slow_links`]).
+//! The first rank of each node, its leader, measures with one partner after the other ([`schedule`]); all pairs of a
+//! step do so at the same time. So the network is loaded as by an application that uses all nodes (bisection load), and
+//! pairs can share cables: only a node that is slow with nearly all partners, or a pair that is slow in most rounds,
+//! has a fault ([`pmmpi::slow_links`]).
 
 mod content;
 mod exchange;
@@ -198,7 +198,9 @@ fn result(all: &[Exchanged]) -> KernelResult {
             result.failed =
                 Some("the kernel `net` needs at least two nodes, but there is only one".to_owned());
         }
-        None => result.failed = Some(format!("no measurement with {}", count(all.len(), "partner"))),
+        None => {
+            result.failed = Some(format!("the exchanges with {} gave no time", count(all.len(), "partner")))
+        }
     }
     result
 }

@@ -236,7 +236,7 @@ fn a_comment_of_others_that_changed_is_reported() {
         None
     });
     let report = run(&slow(&["a"]), &[], &place.settings(Action::Comment), &slurm).unwrap();
-    assert!(report.to_string().contains("comment or features of others differ"), "{report}");
+    assert!(report.to_string().contains("the rest of the comment or other features changed"), "{report}");
 }
 
 #[test]

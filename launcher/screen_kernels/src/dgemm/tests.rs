@@ -105,7 +105,7 @@ fn libraries_that_cannot_multiply_are_errors() {
     let error = |path: &str| Blas::open(Path::new(path)).unwrap_err().to_string();
     assert!(error("/nowhere/libblas.so").contains("Cannot load the BLAS library /nowhere/libblas.so"));
     let reason = match cfg!(target_feature = "crt-static") {
-        true => "this program is static",
+        true => "this pmmpi is statically linked",
         false => "has no function cblas_dgemm; give a BLAS library",
     };
     assert!(error("libc.so.6").contains(reason));

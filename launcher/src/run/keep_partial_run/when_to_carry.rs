@@ -1,4 +1,5 @@
-//! The leader carries for its node. It sleeps until there is something to carry.
+//! When the leader carries. The leader is the process that carries for its node: the carrier or, after its death, a
+//! launcher. It sleeps until there is something to carry.
 
 use super::FIRST;
 use super::messages_to_carrier::{self, CarrierWord};
@@ -108,7 +109,7 @@ impl CarrierLeader {
                 own = own.or(self.carry_ended());
             }
         }
-        own.unwrap_or_else(|| Err("the rank did not report its folder".to_owned()))
+        own.unwrap_or_else(|| Err("the rank did not tell pmmpi where to save its data".to_owned()))
     }
 
     fn look(&mut self) {

@@ -413,7 +413,7 @@ fn where_nothing_can_be_measured_it_is_said_and_nothing_is_opened_or_taken() {
         "{why}"
     );
     let guest = Hardware { hypervisor: true, ..skylake() };
-    assert!(checks(&bare, &guest).1.contains("virtual machines have none"));
+    assert!(checks(&bare, &guest).1.contains("this virtual machine has none"));
     assert!(
         checks(&bare, &processor("AuthenticAMD", 0x19, 0x11))
             .1
