@@ -1,12 +1,11 @@
 //! Links the agent so that it loads on every machine and in every container.
 //!
 //! - The C library: a stub replaces this machine's library. The stub has the functions that the agent and Rust's
-//!   standard
-//!   library need, with the versions that they have in glibc 2.17 (2012). So the agent loads wherever a program of the
-//!   last ten years loads. Newer functions are in src/older_libc.rs, or the agent looks them up at run time.
-//! - The stack unwinder: Rust's standard library asks for libgcc_s.so. The measurement must not change the
-//!   unwinder of a
-//!   program that has another one or none. So a linker script with that name links the static unwinder instead.
+//!   standard library need, with the versions that they have in glibc 2.17 (2012). So the agent loads wherever a
+//!   program of the last ten years loads. Newer functions are in src/older_libc.rs, or the agent looks them up at run
+//!   time.
+//! - The stack unwinder: Rust's standard library asks for libgcc_s.so. The measurement must not change the unwinder of
+//!   a program that has another one or none. So a linker script with that name links the static unwinder instead.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

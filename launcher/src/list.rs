@@ -1,4 +1,4 @@
-//! `pmmpi list`: prints the events, groups, metrics and kernels of this machine.
+//! `pmmpi list`: prints the events, groups, metrics and test loops of this machine.
 
 mod events;
 mod groups;

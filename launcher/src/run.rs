@@ -2,8 +2,8 @@
 //!
 //! Read [`run`] from top to bottom. It makes settings from the command line, chooses the way of measuring from the
 //! launch and the program's file, prepares everything that can fail, and then starts the program. This module contains
-//! what the process of the user or the launcher does. The work inside a rank is in `pmmpi::session`, the rounds of
-//! plain programs are in `pmmpi_workload`.
+//! the work of the process that the user or the launcher starts. The work inside a rank is in `pmmpi::session`, the
+//! rounds of plain programs are in `pmmpi_workload`.
 
 mod choose_mode;
 pub mod exec_runner;

@@ -2,7 +2,7 @@
 //!
 //! It implements the procedure of McCalpin ("Notes on the mystery of hardware cache performance counters", 2013, "A
 //! Recommended Procedure"): identify the processor, show which event each name stands for, link the documents that a
-//! human must read, run kernels whose counts are known in advance, compare, judge.
+//! human must read, run test loops whose counts are known in advance, compare, judge.
 
 mod ceiling_values;
 mod ceilings;

@@ -1,5 +1,5 @@
 //! The parts of a node that show whether hardware is missing or works below its rating: memory modules, links, power
-//! limits, GPUs. And the settings of the kernel.
+//! limits, GPUs. And the settings of the Linux kernel.
 //!
 //! A value has no names of devices, serial numbers or addresses, so that equal nodes have equal values.
 

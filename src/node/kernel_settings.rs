@@ -1,4 +1,5 @@
-//! Settings of the kernel that an administrator may change: its command line, huge pages, frequencies of each core.
+//! Settings of the Linux kernel that an administrator may change: its command line, huge pages, frequencies of each
+//! core.
 
 use super::equal_values::counted;
 use super::kernel_files::{entries, number, text};

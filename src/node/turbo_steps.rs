@@ -1,8 +1,8 @@
-//! Turbo steps: how fast cores of a socket may run while so many of them are active.
+//! Turbo steps: how fast the cores of a socket may run, by the number of active cores.
 //!
-//! "With Turbo mode enabled, Intel processors will change their frequency based on how many cores are active" (McCalpin,
-//! Comments on timing short code sections, 2018). Intel's processors have the steps in registers, which only root may
-//! read (Linux's module msr). Which register means what: Intel SDM volume 4, MSR_TURBO_RATIO_LIMIT; Linux,
+//! "With Turbo mode enabled, Intel processors will change their frequency based on how many cores are active"
+//! (McCalpin, Comments on timing short code sections, 2018). Intel's processors have the steps in registers, which only
+//! root may read (Linux's module msr). Which register means what: Intel SDM volume 4, MSR_TURBO_RATIO_LIMIT; Linux,
 //! tools/power/x86/turbostat, trl_msrs of each processor.
 
 use std::fmt;

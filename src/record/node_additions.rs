@@ -1,5 +1,5 @@
-//! What schema 6 of run files adds to the nodes: their inventories, and what their kernels counted. Nodes of a cluster are
-//! alike, so the file has each inventory and each name once.
+//! What schema 6 of run files adds to the nodes: their inventories, and what their Linux kernels counted. Nodes of a
+//! cluster are alike, so the file has each inventory and each name once.
 
 use super::run::Run;
 use crate::ids::NodeId;

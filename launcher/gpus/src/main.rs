@@ -1,10 +1,10 @@
 //! Reads the NVIDIA GPUs of a node with NVML. Writes their properties and counts to stdout in wire form, as a
 //! [`pmmpi::node::GpuReading`].
 //!
-//! It is a separate program, because the launcher is static and cannot load libraries, and so that a crash in the driver's
-//! library ends only this process. It loads the driver's library at run time.
+//! It is a separate program, because the launcher is static and cannot load libraries, and so that a crash in the
+//! driver's library ends only this process. It loads the driver's library at run time.
 //!
-//! Its argument is the number of the process that started it, if it must not outlive this process.
+//! If it must not outlive the process that started it, its argument is the number of that process.
 
 use nvml_wrapper::enum_wrappers::device::{Clock, EccCounter, MemoryError, PerformancePolicy};
 use nvml_wrapper::error::NvmlError;

@@ -1,4 +1,4 @@
-//! The kernels for aarch64 (AAPCS64: trips in x0, memory in x1, stride in x2). The counts of each kernel are next
+//! The test loops for aarch64 (AAPCS64: trips in x0, memory in x1, stride in x2). The counts of each loop are next
 //! to its code: instructions (once, per trip), then branches, loads and stores per trip.
 
 use crate::{Body, Count};

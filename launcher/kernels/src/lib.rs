@@ -1,8 +1,8 @@
 //! Test loops whose event counts are known in advance.
 //!
-//! A kernel is a function in assembly language, so that no compiler changes it, and a table of its counts: once per
-//! call and per trip of its loop. A test runs each kernel one instruction at a time (ptrace(2), PTRACE_SINGLESTEP)
-//! and counts: so the machine itself confirms the table, without its counters.
+//! A test loop (in the code: a kernel) is a function in assembly language, so that no compiler changes it, and a table
+//! of its counts: those of a call, and those of each trip of the loop. A test runs each kernel one instruction at a
+//! time (ptrace(2), PTRACE_SINGLESTEP) and counts: so the machine itself confirms the table, without its counters.
 //!
 //! All counts leave out the function's return instruction, because the function [`EMPTY`] has it, too.
 

@@ -1,4 +1,4 @@
-//! The memory of kernels, prepared before the measurement.
+//! The memory of test loops, prepared before the measurement.
 
 use crate::rings::{Caches, Ring};
 use std::io;

@@ -1,5 +1,5 @@
-//! The kernels for x86_64 (System V: trips in rdi, memory in rsi, stride in rdx). The counts of each kernel are next to
-//! its code: instructions (once, per trip), then branches, loads and stores per trip.
+//! The test loops for x86_64 (System V: trips in rdi, memory in rsi, stride in rdx). The counts of each loop are next
+//! to its code: instructions (once, per trip), then branches, loads and stores per trip.
 
 use crate::{Body, Count};
 use std::arch::naked_asm;

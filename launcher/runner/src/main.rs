@@ -1,6 +1,6 @@
-//! `pmmpi-runner`: the launcher execs it to measure a plain program on every rank of a job.
+//! `pmmpi-runner`: `pmmpi` execs it to measure a plain program on every rank of a job.
 //!
-//! It is an MPI program; the build makes one for each MPI. It reads its plan from the launcher's shared memory.
+//! It is an MPI program; the build makes one for each MPI. It reads its plan from the shared memory of `pmmpi`.
 
 #![no_main]
 

@@ -1,5 +1,6 @@
-//! Reads the node's health around an MPI program. The agent asks for the second reading, because the gather follows the work
-//! at once. A thread of this process waits for that question: the program's own process reads nothing.
+//! Reads the node's health before and after the work of an MPI program. The agent requests the second reading, because
+//! rank 0 gathers the records directly after the work. A thread of this process waits for the request: the program's
+//! own process reads nothing.
 
 use crate::own_files;
 use pmmpi::node::{Inventory, transports_of_process};

@@ -1,4 +1,4 @@
-//! The cache of what only a reboot changes about a node, in `.nodes/` of the folder for run files.
+//! A cache of the properties of a node that only a reboot changes: files in `.nodes/` of the folder for run files.
 
 use pmmpi::node::{CpuSet, Hardware, NodeKey, Topology};
 use pmmpi::record::{temporary, wire};

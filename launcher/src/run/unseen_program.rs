@@ -1,4 +1,4 @@
-//! Programs in which the agent does not see MPI_Init: measures the process of one rank from outside.
+//! For programs in which the agent does not see MPI_Init: measures the process of one rank from outside.
 
 use super::node_record;
 use super::run_folder;

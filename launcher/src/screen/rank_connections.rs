@@ -1,4 +1,4 @@
-//! The connections of all ranks to the launcher of rank 0: see [`pmmpi_workload::rank_watch`].
+//! The connections of all ranks to the `pmmpi` process that supervises the screen: see [`pmmpi_workload::rank_watch`].
 
 use libc::{POLLIN, pollfd};
 use pmmpi::record::wire;

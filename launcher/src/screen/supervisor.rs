@@ -1,5 +1,5 @@
-//! The launcher of rank 0 while the ranks measure: it starts the runner and stays its parent. If any rank is killed,
-//! the launcher names this rank, reports the saved rounds, and ends the other ranks.
+//! The supervisor of a screen: the `pmmpi` process of rank 0. It starts the runner and stays its parent. If any rank is
+//! killed while the ranks measure, the supervisor names this rank, reports the saved rounds, and ends the other ranks.
 
 use super::rank_connections::RankConnections;
 use crate::launch::RunnerFamily;

@@ -1,4 +1,4 @@
-//! The event of this machine for each name.
+//! Which event of this machine each name stands for.
 
 use pmmpi::counters::default;
 use pmmpi::counters::event::{Encoding, Event, kind};

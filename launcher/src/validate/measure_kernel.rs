@@ -1,4 +1,4 @@
-//! Runs a kernel between two snapshots, several times.
+//! Runs a test loop between two snapshots, several times.
 
 use super::Reference;
 use pmmpi::counters::count_and_quality::{Gap, Quality, Reading, WhyUnavailable};

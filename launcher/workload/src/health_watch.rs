@@ -1,4 +1,5 @@
-//! Reads a node before and after the work: what its kernel and its GPUs count when hardware does not work as it should.
+//! Reads a node before and after the work: what its Linux kernel and its GPUs count when hardware does not
+//! work as it should.
 
 use crate::held_signals::HeldSignals;
 use pmmpi::node::{FACTS_MAY_CHANGE_AFTER, GpuReading, HealthReading, Inventory, Watched};

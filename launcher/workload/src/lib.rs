@@ -1,15 +1,15 @@
-//! Measures a child process in several rounds: the launcher does this for a single program, the runner on every rank of
-//! a job.
+//! Measures a child process in several rounds: `pmmpi` does this for a single program, the runner on every rank of a
+//! job.
 //!
-//! [`rounds`] executes the launcher's [`plan`] on any fabric; [`screen_rounds`] does so for several kernels, each in a
-//! [`kernel_process`] or, between nodes, in the ranks themselves (`net`). In each round [`process`] starts the program and gets its
-//! end, [`saving`] saves the run, and [`console`] prints the messages; [`series_summary`] has the last of them. Meanwhile
-//! [`signals`] passes signals on to the program; a witness process shows which signals reach it anyway. [`descendants`]
-//! finds the processes that the program started ([`proc_stat`]). [`health_watch`] reads the node before and after the
-//! program.
+//! [`rounds`] executes the [`plan`] of `pmmpi` on any fabric; [`screen_rounds`] does so for several kernels, each in a
+//! [`kernel_process`] or, between nodes, in the ranks themselves (`net`). In each round [`process`] starts the program
+//! and gets its end, [`saving`] saves the run, and [`console`] prints the messages; [`series_summary`] has the last of
+//! them. Meanwhile [`signals`] passes signals on to the program; a witness process shows which signals reach it anyway.
+//! [`descendants`] finds the processes that the program started ([`proc_stat`]). [`health_watch`] reads the node before
+//! and after the program.
 //!
-//! The launcher of rank 0 supervises a screen: [`screen_messages`] has what it hears from the process of rank 0, and
-//! [`rank_watch`] its connections to all ranks.
+//! The `pmmpi` process of rank 0 supervises a screen: [`screen_messages`] has what it hears from the runner of rank 0,
+//! and [`rank_watch`] its connections to all ranks.
 
 #![warn(missing_docs)]
 

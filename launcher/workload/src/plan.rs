@@ -1,4 +1,4 @@
-//! The validated plan of the rounds. The launcher makes it, the same for every rank.
+//! The validated plan of the rounds. `pmmpi` makes it, the same for every rank.
 
 use pmmpi::counters::selection::Selection;
 use pmmpi::record::{RunHeader, Series};

@@ -1,6 +1,7 @@
-//! The connection of each rank of `pmmpi screen` to the launcher of rank 0. Each side notices if the other ends.
+//! The connection of each rank of `pmmpi screen` to the supervisor, the `pmmpi` process of rank 0. Each side notices if
+//! the other ends.
 //!
-//! Not every launcher ends the other ranks if one is killed, and MPI may wait forever for it. But the kernel closes the
+//! Not every launcher ends the other ranks if one is killed, and MPI may wait forever for it. But Linux closes the
 //! connections of a killed process, and TCP's keep-alive notices a node without power.
 
 use crate::held_signals::HeldSignals;

@@ -1,4 +1,4 @@
-//! What the launcher asks of the runner.
+//! What `pmmpi` asks of the runner.
 
 use crate::plan::RoundsPlan;
 use crate::screen_plan::ScreenPlan;

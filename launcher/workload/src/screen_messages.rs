@@ -1,5 +1,5 @@
-//! What the process of rank 0 tells its launcher, which supervises `pmmpi screen`: the launcher still knows it if that
-//! process is killed.
+//! What the runner of rank 0 tells the `pmmpi` process that supervises the screen. This process still knows it if the
+//! runner is killed.
 //!
 //! Each message has its length in four bytes, then its wire form.
 

@@ -1,4 +1,4 @@
-//! The validated plan of `pmmpi screen`, which the launcher makes, and what rank 0 has in the end.
+//! The validated plan of `pmmpi screen`, and what rank 0 has at the end of the screen.
 
 use crate::plan::RoundsPlan;
 use crate::rank_watch::WatchAddress;
