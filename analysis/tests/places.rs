@@ -170,8 +170,9 @@ fn write_fleet(folder: &Path, nodes: usize, model: (&str, u32, u32)) {
             if slow {
                 for core in hit(node, run) {
                     // The other cores wait for these at barriers, and wait busily.
-                    fills[core as usize] *= 15.0 + 7.0 * random.uniform();
-                    evictions[core as usize / 24] = 1e10;
+                    let by = 15.0 + 7.0 * random.uniform();
+                    evictions[core as usize / 24] += 0.8 * (by - 1.0) * fills[core as usize];
+                    fills[core as usize] *= by;
                 }
             }
             let like = Like {
@@ -405,7 +406,7 @@ fn unbound_ranks_have_no_core() {
             seconds,
             cycles: vec![2.1e9 * seconds; CORES as usize],
             fills,
-            evictions: vec![1e8, if slow { 1e10 } else { 1e8 }],
+            evictions: vec![1e8, if slow { 4e10 } else { 1e8 }],
             is_bound: false,
         };
         run_file::write(folder.path(), &like.run()).unwrap();

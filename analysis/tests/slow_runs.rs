@@ -24,9 +24,10 @@ fn slow(node: usize, run: usize) -> Option<Slow> {
     at.is_multiple_of(13).then(|| kinds[at / 13 % kinds.len()])
 }
 
-/// As in J. D. McCalpin's SC18 paper: slow runs of HPL have 1.5 to 2.2 times as many L2 fills, and snoop filters evict lines.
-/// Nodes differ by 1 % in their times, and by far more in their counts.
-fn fleet(cpu: &str) -> String {
+/// As in J. D. McCalpin's SC18 paper: slow runs of HPL have 1.5 to 2.2 times the least number of L2 fills. Snoop filters
+/// evict 80 % of the additional lines, and 12 % of the evicted lines come from memory. Usual runs have up to `tolerated`
+/// times the least number. Nodes differ by 1 % in their times, and by far more in their counts.
+fn fleet(cpu: &str, tolerated: f64) -> String {
     let mut random = Random::new(18);
     let mut csv = String::from(
         "node,run,elapsed_s,cpu,cpus,tsc,instructions,cycles,ref_cycles,task_clock_ns,system_read_bytes,\
@@ -40,18 +41,19 @@ fn fleet(cpu: &str) -> String {
             let seconds = 100.0 * level * (1.0 + 0.001 * random.normal());
             let noise = |random: &mut Random| 1.0 + 0.002 * random.normal();
             let slow = slow(node, run);
-            let [mut cycles, mut time, mut more, mut evicted, mut throttles] =
-                [2.1e9 * seconds * 48.0, seconds, 1.0, 1.0, 0.0];
+            let [mut cycles, mut time, mut throttles] = [2.1e9 * seconds * 48.0, seconds, 0.0];
+            let (mut more, mut missed) = (1.0 + (tolerated - 1.0) * random.uniform(), 0.0);
             match slow {
                 Some(Slow::SnoopFilter) => {
                     (cycles, time) = (cycles * by, time * by);
-                    (more, evicted) = (1.5 + 0.7 * random.uniform(), 20.0);
+                    (more, missed) = (1.5 + 0.7 * random.uniform(), 0.12);
                 }
                 Some(Slow::Frequency) => time *= by,
                 Some(Slow::Throttled) => (time, throttles) = (time * by, 400.0),
                 None => {}
             }
             let busy = 48.0 * time;
+            let evicted = 0.8 * fills * (more - 1.0);
             csv += &format!(
                 "n{node:03},{run},{time:.6},{cpu},48,{:.0},{:.0},{cycles:.0},{:.0},{:.0},{:.0},{:.0},{:.0},{:.0},{throttles}\n",
                 2.1e9 * time,
@@ -59,18 +61,18 @@ fn fleet(cpu: &str) -> String {
                 2.1e9 * busy,
                 1e9 * busy,
                 fills * more * noise(&mut random),
-                0.6 * fills * (0.8 + 0.2 * more) * noise(&mut random),
-                fills * (0.8 + 0.2 * more) * noise(&mut random),
-                evictions * evicted * noise(&mut random),
+                (0.6 * fills + evicted * missed) * noise(&mut random),
+                (fills + evicted * missed) * noise(&mut random),
+                (evictions + evicted / 64.0) * noise(&mut random),
             );
         }
     }
     csv
 }
 
-fn found(cpu: &str) -> (Value, String) {
+fn found(cpu: &str, tolerated: f64) -> (Value, String) {
     let folder = Folder::new();
-    let file = folder.put("fleet.csv", fleet(cpu));
+    let file = folder.put("fleet.csv", fleet(cpu, tolerated));
     let args = ["report", file.to_str().unwrap(), "--class-by", "cpu"];
     let all = json(&report(&[&args[..], &["--format", "json"]].concat()));
     assert_valid("report", &all);
@@ -80,11 +82,12 @@ fn found(cpu: &str) -> (Value, String) {
 /// The report says which runs, and why: with a snoop filter only on processors that have one.
 #[test]
 fn each_slow_run_has_its_cause() {
-    for (cpu, of_fills) in [
-        ("Intel Xeon Platinum 8160 (6/85/4)", "cpi/snoop-filter"),
-        ("AMD EPYC 7742 (23/49/0)", "cpi/cache-and-memory"),
+    for (cpu, tolerated, of_fills) in [
+        ("Intel Xeon Platinum 8160 (6/85/4)", 1.0, "cpi/snoop-filter"),
+        ("Intel Xeon Platinum 8160 (6/85/4)", 1.4, "cpi/snoop-filter"),
+        ("AMD EPYC 7742 (23/49/0)", 1.0, "cpi/cache-and-memory"),
     ] {
-        let (all, text) = found(cpu);
+        let (all, text) = found(cpu, tolerated);
         let runs = all["slow_runs"].as_array().unwrap();
         let expected = (0..NODES * RUNS).filter(|at| slow(at / RUNS, at % RUNS).is_some()).count();
         assert!(

@@ -18,13 +18,18 @@ pub struct CauseSettings {
     pub floor: f64,
     /// If fewer nodes have the same counters, their spread is not known well enough.
     pub min_nodes: usize,
-    /// True for processors with snoop filters like those of Skylake-SP. The SC18 paper describes conflicts of these
-    /// snoop filters.
-    pub has_snoop_filter: bool,
+    /// What the nodes' processors have.
+    pub snoop_filter: SnoopFilters,
     /// Without a count of evictions, a snoop filter is the cause only if the L2 caches read at least this many times as
-    /// many bytes. In J. D. McCalpin, "HPL and DGEMM performance variability on the Xeon Platinum 8160 processor", SC18,
-    /// slow runs had 1.5 to 2.2 times as many.
+    /// many bytes as on the node with the fewest. In J. D. McCalpin, "HPL and DGEMM performance variability on the Xeon
+    /// Platinum 8160 processor", SC18, slow runs had 1.5 to 2.2 times the minimum.
     pub snoop_filter_fills: f64,
+    /// A snoop filter is the cause only if it evicted at least this share of the additional lines that the L2 caches read
+    /// (SC18: "Snoop Filter Evictions clearly account for the majority of the excess L2 fills").
+    pub snoop_filter_share: f64,
+    /// A line from memory or from another cache costs a core at most so many cycles: about 200 ns at 3 GHz. If the
+    /// additional lines cost fewer than the additional cycles, they are not the cause.
+    pub cycles_per_line: f64,
 }
 
 impl Default for CauseSettings {
@@ -34,11 +39,28 @@ impl Default for CauseSettings {
             score: 3.0,
             floor: 0.002,
             min_nodes: 5,
-            has_snoop_filter: false,
+            snoop_filter: SnoopFilters::None,
             snoop_filter_fills: 1.5,
+            snoop_filter_share: 0.5,
+            cycles_per_line: 600.0,
         }
     }
 }
+
+/// The snoop filters of a processor.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SnoopFilters {
+    /// None that could be a cause, or the processor is unknown.
+    #[default]
+    None,
+    /// Only a count of their evictions shows that they are the cause.
+    Counted,
+    /// As in Skylake-SP with more than 16 cores, whose conflicts the SC18 paper describes.
+    WithConflicts,
+}
+
+/// Bytes of a cache line.
+const LINE_BYTES: f64 = 64.0;
 
 /// The explanation of a node's time.
 #[derive(Clone, Debug, PartialEq)]
@@ -115,6 +137,11 @@ pub enum CauseKind {
         /// More evictions, if they were counted and are unusual.
         evictions: Option<f64>,
     },
+    /// More cycles per instruction, and more bytes read from and written to memory, but not into its L2 caches.
+    MemoryTraffic {
+        /// More bytes read from and written to memory: 0.05 is 5 %.
+        bytes: f64,
+    },
     /// More cycles per instruction; as many bytes read from and written to memory as usual, but at a lower
     /// bandwidth.
     Memory,
@@ -147,6 +174,7 @@ impl CauseKind {
             Self::Cache { .. } => "cpi/cache",
             Self::CacheAndMemory { .. } => "cpi/cache-and-memory",
             Self::SnoopFilter { .. } => "cpi/snoop-filter",
+            Self::MemoryTraffic { .. } => "cpi/memory-traffic",
             Self::Memory => "cpi/memory",
             Self::Imbalance => "imbalance",
             Self::Cpus => "cpus",
@@ -295,12 +323,16 @@ struct Usual {
     ln: Vec<Option<f64>>,
     /// Median and Qn.
     of_class: Option<(f64, f64)>,
+    /// The least count.
+    least: f64,
 }
 
 /// A node's count compared with its class.
 struct Next {
     own: f64,
     usual: f64,
+    /// The least in the class.
+    least: f64,
     /// The difference of the logarithms, in spreads of the class.
     score: f64,
 }
@@ -325,7 +357,8 @@ impl Explainer<'_> {
         let difference = most.differences[at];
         let (share, score) = (difference / slower, self.score(difference, most.spread));
         let is_named = share >= self.settings.share && score >= self.settings.score;
-        let kind = if is_named { self.named(most.term, at) } else { CauseKind::Mixed(self.largest(at)) };
+        let kind =
+            if is_named { self.named(most.term, at, difference) } else { CauseKind::Mixed(self.largest(at)) };
         Ok(Cause { kind, difference, share, score })
     }
 
@@ -350,17 +383,20 @@ impl Explainer<'_> {
                 Some(count.ln() - per)
             };
             let ln: Vec<Option<f64>> = self.whole.nodes.iter().zip(&self.whole.slower).map(of).collect();
-            Usual { of_class: middle_and_spread(ln.iter().copied().flatten()), ln }
+            let least = ln.iter().flatten().copied().fold(f64::INFINITY, f64::min).exp();
+            Usual { of_class: middle_and_spread(ln.iter().copied().flatten()), ln, least }
         })
     }
 
     fn next(&self, evidence: Evidence, at: usize) -> Option<Next> {
-        let Usual { ln, of_class } = self.usual(evidence);
+        let Usual { ln, of_class, least } = self.usual(evidence);
         let (own, (usual, spread)) = (ln[at]?, (*of_class)?);
-        Some(Next { own: own.exp(), usual: usual.exp(), score: self.score(own - usual, spread) })
+        let score = self.score(own - usual, spread);
+        Some(Next { own: own.exp(), usual: usual.exp(), least: *least, score })
     }
 
-    fn named(&self, term: Term, at: usize) -> CauseKind {
+    /// `difference` is the term's.
+    fn named(&self, term: Term, at: usize, difference: f64) -> CauseKind {
         match term {
             Term::Frequency => CauseKind::Frequency,
             Term::NetFrequency => CauseKind::NetFrequency,
@@ -371,7 +407,7 @@ impl Explainer<'_> {
                 CauseKind::KernelInstructions(self.unusual(Evidence::Faults, at))
             }
             Term::Instructions => CauseKind::Instructions,
-            Term::Cpi => self.cpi(at),
+            Term::Cpi => self.cpi(at, difference),
             Term::Imbalance => CauseKind::Imbalance,
             Term::Cpus => CauseKind::Cpus,
             Term::Uncounted => CauseKind::Uncounted,
@@ -390,32 +426,30 @@ impl Explainer<'_> {
         }
     }
 
-    fn cpi(&self, at: usize) -> CauseKind {
+    fn cpi(&self, at: usize, difference: f64) -> CauseKind {
         if self.stands_out("d_cpi_kernel", at) {
             return CauseKind::KernelCpi;
         }
         let score = self.settings.score;
         let next = |evidence| self.next(evidence, at);
-        let [fills, bytes] = [Evidence::FilledBytes, Evidence::MemoryBytes].map(next);
-        let [reads, evictions, bandwidth] =
-            [Evidence::ReadBytes, Evidence::SnoopFilterEvictions, Evidence::Bandwidth].map(next);
-        let more = |next: &Option<Next>| {
-            next.as_ref().filter(|next| next.score >= score).map(|next| next.own / next.usual - 1.0)
-        };
-        let is_equal = |next: &Next| next.score.abs() < score;
-        let is_down = |next: &Next| next.score <= -score;
-        let [reads, evictions] = [more(&reads), more(&evictions)];
-        if let Some(fills) = more(&fills).filter(|_| self.settings.has_snoop_filter) {
-            // The logarithm and its inverse round.
-            const ROUNDING: f64 = 1e-9;
-            let are_many = fills + ROUNDING >= self.settings.snoop_filter_fills - 1.0;
-            if evictions.is_some() || (are_many && reads.is_some()) {
-                return CauseKind::SnoopFilter { fills, reads, evictions };
-            }
+        let [fills, bytes, bandwidth] =
+            [Evidence::FilledBytes, Evidence::MemoryBytes, Evidence::Bandwidth].map(next);
+        if let Some(fills) = &fills
+            && let Some(kind) = self.snoop_filter(at, fills, difference)
+        {
+            return kind;
         }
+        let more = |next: &Option<Next>| {
+            let next = next.as_ref().filter(|next| next.score >= score)?;
+            let can_cost = self.can_cost(next.own - next.usual, at, difference);
+            Some((next.own / next.usual - 1.0, can_cost))
+        };
+        let is_equal = |next: &Next| next.score.abs() < score && self.can_cost(next.own, at, difference);
+        let is_down = |next: &Next| next.score <= -score;
         match (more(&fills), more(&bytes)) {
-            (Some(fills), Some(bytes)) => CauseKind::CacheAndMemory { fills, bytes },
-            (Some(fills), None) => CauseKind::Cache { fills },
+            (Some((fills, a)), Some((bytes, b))) if a || b => CauseKind::CacheAndMemory { fills, bytes },
+            (Some((fills, true)), None) => CauseKind::Cache { fills },
+            (None, Some((bytes, true))) => CauseKind::MemoryTraffic { bytes },
             (None, None)
                 if bytes.as_ref().is_some_and(is_equal) && bandwidth.as_ref().is_some_and(is_down) =>
             {
@@ -423,6 +457,43 @@ impl Explainer<'_> {
             }
             _ => CauseKind::Cpi,
         }
+    }
+
+    /// The cause, if snoop filters evicted lines that the L2 caches then read again. If evictions are counted, they account
+    /// for most of the additional lines (as in SC18). Otherwise the L2 caches read many times the least number of bytes, and
+    /// memory delivered unusually many bytes. Usual runs differ much in the bytes that L2 caches read, but not in the bytes
+    /// that memory delivers: so one of the two must be unusual.
+    fn snoop_filter(&self, at: usize, fills: &Next, difference: f64) -> Option<CauseKind> {
+        // The logarithm and its inverse round.
+        const ROUNDING: f64 = 1e-9;
+        let settings = self.settings;
+        let is_more = |next: &Next| next.score >= settings.score;
+        let more = |next: &Next| next.own / next.usual - 1.0;
+        let [reads, evictions] =
+            [Evidence::ReadBytes, Evidence::SnoopFilterEvictions].map(|evidence| self.next(evidence, at));
+        let reads = reads.as_ref().filter(|next| is_more(next)).map(more);
+        let are_many = fills.own >= (settings.snoop_filter_fills - ROUNDING) * fills.least;
+        let is_shown = match (&evictions, settings.snoop_filter) {
+            (_, SnoopFilters::None) | (None, SnoopFilters::Counted) => false,
+            (Some(evictions), _) => {
+                let evicted = (evictions.own - evictions.least) * LINE_BYTES;
+                evicted >= settings.snoop_filter_share * (fills.own - fills.least)
+                    && (is_more(fills) || reads.is_some())
+            }
+            (None, SnoopFilters::WithConflicts) => are_many && reads.is_some(),
+        };
+        let evictions = evictions.as_ref().filter(|next| is_more(next)).map(more);
+        let is_cause = is_shown && self.can_cost(fills.own - fills.usual, at, difference);
+        is_cause.then(|| CauseKind::SnoopFilter { fills: more(fills), reads, evictions })
+    }
+
+    /// True if lines of so many bytes can cost as many cycles as the node needs in addition, by `difference` (ln).
+    fn can_cost(&self, bytes: f64, at: usize, difference: f64) -> bool {
+        let counted = self.class[self.whole.nodes[at]].as_ref();
+        let cycles =
+            counted.and_then(|counted| counted.positive("cycles").or(counted.positive("cycles_user")));
+        let additional = cycles.map(|cycles| -cycles * (-difference).exp_m1());
+        additional.is_none_or(|additional| bytes / LINE_BYTES * self.settings.cycles_per_line >= additional)
     }
 
     /// The count, if it is unusually high.

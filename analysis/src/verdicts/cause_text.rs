@@ -168,6 +168,11 @@ fn of_cause(cause: &Cause) -> String {
                 reads.unwrap_or_default()
             )
         }
+        CauseKind::MemoryTraffic { bytes } => format!(
+            "{more} more cycles per instruction; the node read and wrote {} more bytes of memory, but its L2 caches did not \
+             read more; suspect another program on the node, or fewer hits in the last cache",
+            percent(*bytes)
+        ),
         CauseKind::Memory => format!(
             "{more} more cycles per instruction; the node read and wrote about as many bytes of memory as usual, but at \
              a lower bandwidth; if memory is the limit, suspect a DIMM, its channel or the uncore's \

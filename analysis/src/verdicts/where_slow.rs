@@ -73,6 +73,7 @@ fn measures(cause: &str) -> &'static [&'static str] {
         ("net-frequency", _) => &["cycles/task_clock_ns"],
         ("on-cpu", _) => &["task_clock_ns"],
         ("cpi", "snoop-filter") => &["system_read_bytes", "snoop_filter_evictions", "cycles/instructions"],
+        ("cpi", "memory-traffic") => &["dram_bytes", "cycles/instructions"],
         ("cpi", "cache" | "cache-and-memory") => &["system_read_bytes", "dram_bytes", "cycles/instructions"],
         ("cpi", _) => &["cycles/instructions"],
         ("instructions", _) => &["instructions"],

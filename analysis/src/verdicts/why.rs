@@ -1,12 +1,12 @@
 //! Explains slow nodes, and slow runs of one node, from the counts.
 
 use super::judged_session::JudgedSession;
-use crate::stats::cause::{self, Explanation};
+use crate::stats::cause::{self, Explanation, SnoopFilters};
 use crate::stats::node_counts::{Counted, MISSED, NAMES};
 use crate::stats::node_median::NodeMedian;
 use crate::stats::within_nodes;
-use crate::table::RunTable;
 use crate::table::node_class::Key;
+use crate::table::{RunTable, facts};
 
 /// The explanation of each node from the median runs of the class. Empty if no run has counts.
 ///
@@ -47,15 +47,31 @@ pub(super) fn explain_runs(table: &RunTable, rows: &[u32]) -> Vec<Explanation> {
 }
 
 fn settings(table: &RunTable, row: u32) -> cause::CauseSettings {
-    let has_snoop_filter = has_snoop_filter(table, row as usize);
-    cause::CauseSettings { has_snoop_filter, ..cause::CauseSettings::default() }
+    let snoop_filter = snoop_filters(table, row as usize);
+    cause::CauseSettings { snoop_filter, ..cause::CauseSettings::default() }
 }
 
-/// True for Intel's Skylake-SP, Cascade Lake and Cooper Lake. False if the class does not say which processor its nodes have.
-fn has_snoop_filter(table: &RunTable, row: usize) -> bool {
-    const SKYLAKE_SP: &str = "(6/85/";
+/// `None` if the class does not say which processor its nodes have.
+fn snoop_filters(table: &RunTable, row: usize) -> SnoopFilters {
+    /// Skylake-SP, Cascade Lake and Cooper Lake; Knights Landing. SC18 found conflicts on both.
+    const WITH_CONFLICTS: [&str; 2] = ["(6/85/", "(6/87/"];
+    /// Intel's later servers, on which pmmpi counts evictions: Ice Lake, Sapphire, Emerald and Granite Rapids.
+    const COUNTED: [&str; 6] = ["(6/106/", "(6/108/", "(6/143/", "(6/207/", "(6/173/", "(6/174/"];
+    /// SC18: "all processors with more than 16 cores show Snoop Filter conflicts".
+    const MOST_WITHOUT_CONFLICTS: usize = 16;
     let parts = table.class_parts.get(&table.class.at(row));
-    parts.and_then(|parts| parts.facts.get(&Key::Cpu)).is_some_and(|cpu| cpu.contains(SKYLAKE_SP))
+    let Some(cpu) = parts.and_then(|parts| parts.facts.get(&Key::Cpu)) else { return SnoopFilters::None };
+    let facts = facts::values(table.fact_texts.get(table.facts_of(row)).unwrap_or_default());
+    let threads: Option<usize> = facts.get("hardware_threads").and_then(|threads| threads.parse().ok());
+    let per_core = if facts.get("smt").is_some_and(|smt| smt == "on") { 2 } else { 1 };
+    // If the node has few cores, each socket has few.
+    let are_few = threads.is_some_and(|threads| threads / per_core <= MOST_WITHOUT_CONFLICTS);
+    let is_of = |models: &[&str]| models.iter().any(|model| cpu.contains(model));
+    match () {
+        () if is_of(&WITH_CONFLICTS) && !are_few => SnoopFilters::WithConflicts,
+        () if is_of(&WITH_CONFLICTS) || is_of(&COUNTED) => SnoopFilters::Counted,
+        () => SnoopFilters::None,
+    }
 }
 
 /// Divides each count by the effect of its round, like the times: an effect on all nodes of a round is no property of
