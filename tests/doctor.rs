@@ -291,6 +291,10 @@ fn the_manual_has_it() {
     let page = target().join("pmmpi/share/man/man1/pmmpi-doctor.1");
     let page = std::fs::read_to_string(page).unwrap();
     assert!(page.contains("EXIT STATUS") && page.contains("PMMPI_LIBDIR"), "{page}");
+    // `pmmpi-report screen` has the same name and is no command for users.
+    let page = target().join("pmmpi/share/man/man1/pmmpi-screen.1");
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(page.contains("rounds") && page.contains("soak") && !page.contains("[PATH]"), "{page}");
 }
 
 /// Like a pmmpi with file capabilities: the loader distrusts the environment and removes variables that programs

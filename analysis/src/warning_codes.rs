@@ -288,7 +288,8 @@ codes! {
          and the launcher do not work together; add --mpi=pmix to srun"
     SettingsDiffer "settings-differ"
         "Runs of a class differ in a setting that may change their speed: the MPI library, the launcher, an environment \
-         variable, or the binding of ranks."
+         variable, or the binding of ranks. Or runs of one node in one session differ in a fact of the node, such as \
+         `transports`, `transparent_hugepage`, `hugepages` or `governor`."
         "Compare only runs with equal settings: add the settings to the class, for example \
          `--class-by cpu,command,ranks,env.OMP_NUM_THREADS`. `pmmpi diff` compares two runs."
         "runs differ in env.OMP_NUM_THREADS: 8 in 33 runs, not set in 2 runs (0c5f1e, 9a22b0) (./hpl)"

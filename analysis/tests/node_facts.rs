@@ -384,3 +384,29 @@ fn a_column_or_a_label_with_the_name_of_a_setting_separates() {
         assert_eq!(found, 2, "{name} as a label");
     }
 }
+
+/// Nodes of a class may have different governors, and a node may have another one in the next session: other parts of the
+/// report name these. A change between two runs of a session is named here.
+#[test]
+fn a_fact_that_changed_between_runs_of_a_session_is_named() {
+    let folder = Folder::new();
+    for (node, session, number) in (0..6)
+        .flat_map(|node| (0..2).flat_map(move |session| (0..5).map(move |number| (node, session, number))))
+    {
+        let mut run = measured(node, session, number, 1.0);
+        if node == 2 || (node, session) == (4, 1) || (node, session, number) == (3, 0, 4) {
+            run.nodes[0].facts.as_mut().unwrap().settings.governor = Some("powersave".into());
+        }
+        folder.write(&run);
+    }
+    let found = json(&report(&["report", folder.path().to_str().unwrap(), "--format", "json"]));
+    let all = found["warnings"].as_array().unwrap().iter();
+    let told: Vec<&str> = all
+        .filter(|warning| warning["code"] == "settings-differ")
+        .map(|warning| warning["message"].as_str().unwrap())
+        .collect();
+    let [told] = told[..] else { panic!("{told:?}") };
+    let expected =
+        "runs of the same node differ in governor: performance in 4 runs, powersave in 1 run (r-0-03-4) (";
+    assert!(told.starts_with(expected), "{told}");
+}

@@ -10,7 +10,7 @@ use std::path::Path;
 /// passes on to it.
 pub fn write(folder: &Path, launcher: Command, report: Command) -> std::io::Result<()> {
     let mut all = with_values(launcher).mut_subcommands(with_values);
-    for command in report.get_subcommands() {
+    for command in report.get_subcommands().filter(|command| !command.is_hide_set()) {
         all = all.mut_subcommand(command.get_name(), |_| command.clone());
     }
     for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
@@ -23,6 +23,10 @@ pub fn write(folder: &Path, launcher: Command, report: Command) -> std::io::Resu
 fn with_values(command: Command) -> Command {
     let groups: Vec<&'static str> = catalogue().groups.iter().map(|group| group.name.as_str()).collect();
     let kernels: Vec<&'static str> = pmmpi_kernels::all().iter().map(|kernel| kernel.name).collect();
+    // `screen` has kernels of its own.
+    if command.get_name() == "screen" {
+        return command;
+    }
     command.mut_args(|arg| match arg.get_id().as_str() {
         "group" => arg.value_parser(PossibleValuesParser::new(groups.clone())),
         "kernels" => arg.value_parser(PossibleValuesParser::new(kernels.clone())),

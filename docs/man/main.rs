@@ -14,7 +14,7 @@ mod report;
 
 use clap::CommandFactory;
 use page::Sections;
-use sections::{DOCTOR_EXIT_STATUS, ENVIRONMENT, MEASURING, REPORT_ENVIRONMENT, VALIDATE};
+use sections::{DOCTOR_EXIT_STATUS, ENVIRONMENT, MEASURING, REPORT_ENVIRONMENT, SCREEN, VALIDATE};
 use std::path::{Path, PathBuf};
 
 fn main() -> std::io::Result<()> {
@@ -27,10 +27,13 @@ fn main() -> std::io::Result<()> {
 }
 
 fn write_man_pages(folder: &Path) -> std::io::Result<()> {
-    let command = page::with_all(launcher::Options::command()).mut_subcommand("run", page::with_all);
-    let own: [(&str, Sections); 5] = [
+    let command = page::with_all(launcher::Options::command())
+        .mut_subcommand("run", page::with_all)
+        .mut_subcommand("screen", page::with_all);
+    let own: [(&str, Sections); 6] = [
         ("run", &MEASURING),
         ("repeat", &MEASURING),
+        ("screen", &SCREEN),
         ("list", &[ENVIRONMENT]),
         ("validate", &VALIDATE),
         ("doctor", &[DOCTOR_EXIT_STATUS, ENVIRONMENT]),
@@ -41,7 +44,7 @@ fn write_man_pages(folder: &Path) -> std::io::Result<()> {
         page::write(folder, &format!("pmmpi-{name}"), sub, sections)?;
     }
     // The launcher becomes pmmpi-report for these, which parses their options.
-    for command in report::Options::command().get_subcommands() {
+    for command in report::Options::command().get_subcommands().filter(|command| !command.is_hide_set()) {
         let name = command.get_name();
         let (page, bin) = (format!("pmmpi-{name}"), format!("pmmpi {name}"));
         let command = page::with_all(command.clone()).mut_args(|arg| arg.hide_possible_values(false));

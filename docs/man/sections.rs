@@ -54,6 +54,23 @@ pmmpi-results/.nodes/         facts that change only when a node boots; you may
                               remove this folder",
 );
 
+pub const SCREEN: [Section; 3] = [
+    (
+        "EXIT STATUS",
+        "0    the screen is complete, and no condition of --fail-on or --gate is true
+1    the screen ended early, or pmmpi could not use some input, add the runs to
+     the archive, or change a node in Slurm
+2    the command line is wrong
+3    --fail-on: the condition is true; --gate: a node is not fit to return
+4    --fail-on: the report could not judge the nodes, or a node has no result;
+     --gate: a node is undecided
+125  pmmpi itself failed
+126  the program that the screen measures cannot be executed
+127  the program that the screen measures was not found",
+    ),
+    ENVIRONMENT,
+    FILES,
+];
 pub const VALIDATE: [Section; 3] = [
     (
         "EXIT STATUS",

@@ -63,6 +63,28 @@ pub fn may_change_speed(name: &str) -> bool {
     is_setting(name) && name != PMMPI_VERSION
 }
 
+/// True for a fact of a node that somebody may change between two runs of a session, and that may make runs slower or
+/// faster. Runs on different nodes may differ in it: then a node is odd.
+pub fn may_change_between_runs(name: &str) -> bool {
+    const FACTS: [&str; 14] = [
+        "transports",
+        "transparent_hugepage",
+        "hugepages",
+        "other_hugepages",
+        "governor",
+        "other_governors",
+        "frequency_limits",
+        "other_frequency_limits",
+        "power_limits",
+        "turbo",
+        "smt",
+        "hardware_threads",
+        "numa_balancing",
+        "clocksource",
+    ];
+    FACTS.contains(&name)
+}
+
 /// True if these facts have the settings of their run: those of older versions, and of other tools, do not.
 pub fn are_known<N: Ord + Borrow<str>>(facts: &BTreeMap<N, String>) -> bool {
     facts.contains_key(PMMPI_VERSION)

@@ -12,7 +12,8 @@ const NAMED: usize = 3;
 /// The runs with each value of a setting.
 type RunsByValue<'a> = BTreeMap<&'a str, BTreeSet<u32>>;
 
-/// One warning per setting in which runs of the class differ. `nodes` has the rows of each node by session.
+/// One warning per setting in which runs of the class differ, and one per fact in which runs of a node differ in one
+/// session. `nodes` has the rows of each node by session.
 pub(super) fn of_class(table: &RunTable, nodes: &[&[u32]], class: &str) -> Vec<Warning> {
     let mut runs_of_text: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
     for row in nodes.iter().flat_map(|rows| rows.iter()).map(|row| *row as usize) {
@@ -29,7 +30,15 @@ pub(super) fn of_class(table: &RunTable, nodes: &[&[u32]], class: &str) -> Vec<W
     let known: Vec<_> = texts.iter().filter(|(facts, _)| run_settings::are_known(facts)).collect();
     let names: BTreeSet<&str> =
         known.iter().flat_map(|(facts, _)| facts.keys().map(String::as_str)).collect();
+    let of_node = |name: &&str| run_settings::may_change_between_runs(name);
     let mut warnings = Vec::new();
+    for name in names.iter().copied().filter(of_node) {
+        if let Some(runs) = changed_on_a_node(table, nodes, name) {
+            let message =
+                format!("runs of the same node differ in {name}: {} ({class})", described(table, &runs));
+            warnings.push(Warning::new(WarningCode::SettingsDiffer, message));
+        }
+    }
     for name in names.into_iter().filter(|name| run_settings::may_change_speed(name)) {
         let mut runs: RunsByValue = BTreeMap::new();
         for (facts, of_text) in &known {
@@ -45,9 +54,37 @@ pub(super) fn of_class(table: &RunTable, nodes: &[&[u32]], class: &str) -> Vec<W
     warnings
 }
 
+/// The runs with each value of a fact, on nodes with several values in one session; `None` if there is no such node.
+fn changed_on_a_node(
+    table: &RunTable,
+    nodes: &[&[u32]],
+    name: &str,
+) -> Option<BTreeMap<String, BTreeSet<u32>>> {
+    let value = |text: u32| facts::values(table.fact_texts.get(text)?).remove(name);
+    let mut all: BTreeMap<String, BTreeSet<u32>> = BTreeMap::new();
+    for rows in nodes {
+        let texts: BTreeSet<u32> = rows.iter().map(|row| table.facts_of(*row as usize)).collect();
+        if texts.len() < 2 {
+            continue;
+        }
+        let values: BTreeMap<u32, String> =
+            texts.into_iter().filter_map(|text| Some((text, value(text)?))).collect();
+        if values.values().collect::<BTreeSet<_>>().len() < 2 {
+            continue;
+        }
+        for row in rows.iter().map(|row| *row as usize) {
+            if let Some(value) = values.get(&table.facts_of(row)) {
+                all.entry(value.clone()).or_default().insert(table.run.at(row));
+            }
+        }
+    }
+    (!all.is_empty()).then_some(all)
+}
+
 /// "8 in 33 runs, not set in 2 runs (a, b)": the most frequent value first. Names the runs of the others.
-fn described(table: &RunTable, runs: &RunsByValue<'_>) -> String {
-    let mut values: Vec<(&str, &BTreeSet<u32>)> = runs.iter().map(|(value, runs)| (*value, runs)).collect();
+fn described<V: AsRef<str> + Ord>(table: &RunTable, runs: &BTreeMap<V, BTreeSet<u32>>) -> String {
+    let mut values: Vec<(&str, &BTreeSet<u32>)> =
+        runs.iter().map(|(value, runs)| (value.as_ref(), runs)).collect();
     values.sort_by_key(|(value, runs)| (std::cmp::Reverse(runs.len()), *value));
     let of = |(number, (value, runs)): (usize, &(&str, &BTreeSet<u32>))| {
         let names: BTreeSet<&str> = runs.iter().filter_map(|run| table.runs.get(*run)).collect();

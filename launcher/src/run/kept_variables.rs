@@ -7,7 +7,7 @@ type Variable = (OsString, OsString);
 
 /// Variables that change performance. A run file stores no others, because an environment may contain secrets. A name
 /// that ends with an underscore is a prefix.
-const REMEMBERED: [&str; 34] = [
+const REMEMBERED: [&str; 43] = [
     "OMP_",
     "GOMP_",
     "KMP_",
@@ -15,6 +15,9 @@ const REMEMBERED: [&str; 34] = [
     "OPENBLAS_",
     "BLIS_",
     "OMPI_MCA_",
+    // Open MPI 5: binding and mapping.
+    "PRTE_MCA_hwloc_",
+    "PRTE_MCA_rmaps_",
     "MPICH_",
     "MPIR_CVAR_",
     "I_MPI_",
@@ -22,8 +25,17 @@ const REMEMBERED: [&str; 34] = [
     "UCX_",
     "FI_",
     "PSM2_",
+    "PSM3_",
+    "NCCL_",
+    "RCCL_",
+    // Huge pages: libhugetlbfs, and Intel's HPL.
+    "HUGETLB_",
+    "HPL_",
     "MALLOC_",
     "GLIBC_TUNABLES",
+    // A library for memory or for huge pages may be loaded this way.
+    "LD_PRELOAD",
+    "CUDA_VISIBLE_DEVICES",
     "SLURM_CPU_BIND",
     "SLURM_CPU_FREQ_REQ",
     "SLURM_CPUS_PER_TASK",

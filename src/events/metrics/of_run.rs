@@ -102,9 +102,18 @@ fn inputs(run: &Run, trust: &Trust) -> MetricInputs {
     if let Some(ticks) = ticks(run) {
         inputs.set("tsc", ticks / ranks);
         // Ticks and time are of the same ranks over the same time.
-        inputs.set("tsc_hz", ticks / worked_s);
+        if has_tsc(run) {
+            inputs.set("tsc_hz", ticks / worked_s);
+        }
     }
     inputs
+}
+
+/// False on Arm: its generic timer (CNTVCT_EL0) ticks at another rate than the cores. Linux gives an Arm processor's
+/// implementer as a number, such as 0x41.
+fn has_tsc(run: &Run) -> bool {
+    let vendors = run.nodes.iter().filter_map(|node| node.facts.as_ref()?.hardware.cpu_vendor.as_deref());
+    !vendors.into_iter().any(|vendor| vendor.starts_with("0x"))
 }
 
 /// Ticks of the TSC in the work, added over all ranks; `None` if a rank has none.
@@ -141,7 +150,7 @@ fn inputs_of_region(run: &Run, name: &str, trust: &Trust) -> MetricInputs {
         inputs.set("expected_instructions", expected as f64 * entries);
     }
     let of_ranks_s: f64 = run.ranks.iter().map(|rank| rank.stamps.inner_ns() as f64 * 1e-9).sum();
-    if let Some(ticks) = ticks(run).filter(|_| of_ranks_s > 0.0) {
+    if let Some(ticks) = ticks(run).filter(|_| of_ranks_s > 0.0 && has_tsc(run)) {
         inputs.set("tsc_hz", ticks / of_ranks_s);
     }
     inputs

@@ -289,3 +289,17 @@ fn a_region_has_metrics_and_rules_of_its_own() {
     longer.regions.totals.iter_mut().for_each(|totals| totals.entries = 1);
     assert!(raised(&longer).is_empty(), "3 ms for an entry");
 }
+
+/// The generic timer of Arm ticks at 25 MHz or at 1 GHz, whatever the cores' clock is.
+#[test]
+fn on_arm_no_rate_of_the_cores_is_assumed() {
+    let seconds = |vendor: &str| {
+        let mut run = run(&skylake(), 1);
+        run.nodes[0].facts.as_mut().unwrap().hardware.cpu_vendor = Some(vendor.into());
+        let rank = add_rank(&mut run, 0, CpuSet(vec![(0, 0)]));
+        add_row(&mut run, rank, Scope::Task, None, &[("cycles", 2_500_000_000)]);
+        metric(&run, "seconds_by_cycles").value()
+    };
+    assert!(seconds("GenuineIntel").is_some());
+    assert_eq!(seconds("0x41"), None);
+}
