@@ -129,9 +129,11 @@ pub fn compare(
     let of_unit = |(estimate, adjusted): (&Option<Estimate>, f64)| {
         let Estimate { change, variance, freedom } = (*estimate)?;
         let adjusted_p = variance.map(|_| adjusted);
-        let is_different = adjusted_p.is_some_and(|p| p <= settings.q);
         let reach = variance.map(|variance| student(0.975, freedom) * variance.sqrt());
         let interval = reach.map(|reach| [change - reach, change + reach]);
+        // With a large q, p alone would call differences certain whose interval contains 0.
+        let is_different = adjusted_p.is_some_and(|p| p <= settings.q)
+            && interval.is_some_and(|[low, high]| low * high > 0.0);
         Some(UnitChange { change, interval, adjusted_p, is_different })
     };
     let of_units: Vec<Option<UnitChange>> = changes.iter().zip(adjusted).map(of_unit).collect();
