@@ -65,7 +65,10 @@ fn what_is_missing_says_which_and_why() {
     assert_eq!(reason("branch_rate"), "branches: the run did not count this event");
     let ranks = inputs.clone().with_quantity("ranks", 1.0);
     let seconds = metric(&zen2(), &ranks, "seconds_by_cycles").reason().unwrap();
-    assert_eq!(seconds, "no value for tsc_hz (Rate of the TSC)");
+    assert_eq!(
+        seconds,
+        "no value for tsc_hz (Rate of the TSC; unknown on Arm, whose generic timer ticks at another rate than the cores)"
+    );
     assert!(reason("smt_both").starts_with("Zen has no event that counts the cycles in which at least one"));
     assert_eq!(reason("smt_both_upper"), "ref_cycles_a: the run did not count this event");
     assert!(reason("sp_flops_rate").contains("together"));
