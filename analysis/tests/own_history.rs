@@ -318,3 +318,15 @@ fn nodes_are_not_avoided_because_of_their_work() {
     assert!(text.contains("too few nodes to tell whether the node or the work changed"), "{text}");
     assert_eq!(out(&report(&["report", path, "--format", "exclude"])), "");
 }
+
+/// A node alone in its class is compared with its own earlier sessions: monitoring must not lose it.
+#[test]
+fn each_node_is_in_one_group_of_openmetrics() {
+    let folder = Folder::new();
+    let file = folder.put("f.csv", fleet_of(1, |_, _| 1.0, |_, _| ""));
+    let text = out(&report(&["report", file.to_str().unwrap(), "--format", "openmetrics"]));
+    let group =
+        |line: &str| line.strip_prefix("pmmpi_nodes_accounted{")?.rsplit(' ').next()?.parse::<f64>().ok();
+    assert_eq!(text.lines().filter_map(group).sum::<f64>(), 1.0, "{text}");
+    assert!(text.contains("pmmpi_nodes_accounted{group=\"own_history\"} 1"), "{text}");
+}
