@@ -164,7 +164,7 @@ fn one_rank_says_what_cannot_be_counted() {
     };
     let said = denied(&["--events", "context-switches,page-faults"]);
     assert_eq!(said.matches("warning:").count(), 1, "{said}");
-    assert!(said.contains("--events cannot count context_switches: not allowed"), "{said}");
+    assert!(said.contains("--events: pmmpi cannot count context_switches: not allowed"), "{said}");
     assert!(said.contains("`pmmpi doctor`") && !said.contains("page_faults"), "{said}");
     assert_eq!(denied(&[]).matches("warning:").count(), 0);
     drop(level);
@@ -216,7 +216,7 @@ fn a_hard_limit_that_is_too_low_costs_counts_and_no_files() {
         assert!((bare - OWN..=bare).contains(&opened(&output)), "{bare} {}", output.out());
         let said = "raise the hard limit on open files (ulimit -Hn)";
         assert!(
-            output.err().contains("--scope core cannot count") && output.err().contains(said),
+            output.err().contains("--scope core: pmmpi cannot count") && output.err().contains(said),
             "{}",
             output.err()
         );

@@ -507,7 +507,8 @@ fn nothing<T>(to: &str, input: &Input<T>, select: &Select) -> Failure {
     match &input.run_names {
         Err(undecided) => return Failure::usage(undecided),
         Ok(unknown) if !unknown.is_empty() => {
-            let hint = "Type a run id, its beginning, or the short id in a table";
+            let hint =
+                "Give a run id, the beginning of a run id, or the short id from the column RUN of the report";
             return Failure::usage(format!("--run: no run has the id {}\n       {hint}", unknown.join(", ")));
         }
         Ok(_) => {}

@@ -72,7 +72,8 @@ impl fmt::Display for StampsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::MissingColumns(names) => {
-                write!(f, "has no column {} (expected: rank,node,t0_ns,t1_ns,t2_ns,t3_ns)", names.join(", "))
+                let names = names.join("`, `");
+                write!(f, "has no column `{names}` (expected: rank,node,t0_ns,t1_ns,t2_ns,t3_ns)")
             }
             Self::NoRows => f.write_str("contains no stamps"),
             Self::NoGoodRow(row) => write!(f, "has no valid row; line {}: {}", row.line, row.reason),

@@ -207,9 +207,9 @@ codes! {
         "Report this to the authors of pmmpi, with the run file."
         "rank 3 has no time stamps"
     NoTime "no-time"
-        "The report leaves out times that are not above zero."
+        "The report leaves out elapsed times that are zero or negative."
         "Measure longer work. If a clock jumped, another warning of the same run names the node."
-        "the report leaves out 2 times that are not above zero"
+        "the report leaves out 2 elapsed times that are zero or negative"
     NodeChanged "node-changed"
         "A node's facts changed after pmmpi had read them. The run file has the facts from the start of the \
          run."
@@ -327,8 +327,8 @@ codes! {
         "Some events that the user requested have no count."
         "Do nothing if you do not need these events: pmmpi counts all others. See `pmmpi list events` for the events of \
          this machine, and `pmmpi doctor` for limits."
-        "--events cannot count cycles: rank 0: not counted by this processor and kernel (a virtual machine \
-         without counters?)"
+        "--events: rank 0 cannot count cycles: not counted by this processor and Linux kernel (a virtual \
+         machine without counters?)"
     UndatedReset "undated-reset"
         "`--resets` names nodes with runs whose start is not known, so these runs may be before or after the \
          maintenance."
@@ -390,7 +390,7 @@ codes! {
         "pmmpi cannot read a file that contains the counts of each core, socket and rank. The rest of the \
          report does not need this file."
         "Repair or remove the file. If it belongs to an archive, repeat the export with --places."
-        "archive/_places/month=2026-11/pmmpi-1.parquet is damaged: it has no column event"
+        "archive/_places/month=2026-11/pmmpi-1.parquet is damaged: it has no column `event`"
     UnreadValues "unread-values"
         "pmmpi did not read some values of another tool's results: text, rates, or times that the user did \
          not request."
@@ -408,9 +408,9 @@ codes! {
     UnusableFile "unusable-file"
         "pmmpi could not read any run from a file of another tool."
         "docs/import.md lists what pmmpi reads from each tool's files."
-        "times.csv: has no column elapsed_s (expected: node,run,elapsed_s; found: node,run,time)"
+        "times.csv: has no column `elapsed_s` (expected: node,run,elapsed_s; found: node,run,time)"
     UnusedColumns "unused-columns"
-        "A CSV file has columns with text of a few different values. The report does not use these columns."
+        "A CSV file has text columns with only a few different values. The report does not use these columns."
         "If the values stand for different work or for different kinds of nodes, name the column in \
          --class-by: pmmpi then compares only runs with the same value. --where COLUMN=VALUE selects runs."
         "the report does not use these columns: blas (mkl, openblas); runs with different values are in one class"

@@ -111,7 +111,7 @@ fn a_file_without_stamps_is_wrong_usage() {
     for (content, reason) in [
         ("", "contains no stamps"),
         (HEADER, "contains no stamps"),
-        ("rank,node,t0_ns,t1_ns\n0,a,1,2\n", "has no column t2_ns, t3_ns"),
+        ("rank,node,t0_ns,t1_ns\n0,a,1,2\n", "has no column `t2_ns`, `t3_ns`"),
         ("rank,node,t0_ns,t1_ns,t2_ns,t3_ns\nx,y,z\n", "has no valid row; line 2"),
         ("\0\0\0\0", "has no column"),
     ] {

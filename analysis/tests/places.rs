@@ -526,8 +526,8 @@ fn rows_of_other_programs_are_read_once_or_refused() {
     without = without.drop("region").unwrap();
     for (frame, reason) in [
         (sorted, "are not next to one another"),
-        (negative, "the column value has -"),
-        (without, "it has no column region"),
+        (negative, "the column `value` has -"),
+        (without, "it has no column `region`"),
     ] {
         // The second file has all runs, so nothing is lost.
         write(&file, &mut frame.clone());

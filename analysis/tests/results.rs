@@ -199,12 +199,12 @@ mod csv {
         assert_eq!(unusable("node,run,elapsed_s\n"), "contains no rows of results");
         assert_eq!(
             unusable("node,run,elapsed_ms\na,1,2\n"),
-            "has no column elapsed_s (expected: node,run,elapsed_s; found: node,run,elapsed_ms); if \
+            "has no column `elapsed_s` (expected: node,run,elapsed_s; found: node,run,elapsed_ms); if \
              elapsed_ms is the time, give it in seconds as elapsed_s"
         );
         assert!(unusable("1,2,3\n4,5,6\n").ends_with("the first line must name the columns"));
-        assert!(unusable("node,run,elapsed_s,Node\na,1,2,3\n").starts_with("has two columns Node"));
-        assert!(unusable("node,run,elapsed_s,x,x\na,1,2,3,4\n").starts_with("has two columns x"));
+        assert!(unusable("node,run,elapsed_s,Node\na,1,2,3\n").starts_with("has two columns `Node`"));
+        assert!(unusable("node,run,elapsed_s,x,x\na,1,2,3,4\n").starts_with("has two columns `x`"));
         assert!(unusable(vec![b'x'; 3 << 20]).contains("too long for a header"));
     }
 

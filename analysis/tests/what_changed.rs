@@ -199,7 +199,7 @@ fn a_node_that_is_gone_is_no_alarm() {
     }
     let found = Found::of(&fleet(2), &["--top", "0"]);
     found.has_line("no node is slower than its class");
-    found.has_line("12 nodes: 11 judged; 1 not in the latest two sessions: n04");
+    found.has_line("12 nodes: 11 judged; 1 in neither of the latest two sessions: n04");
     assert!(found.text.contains("(GONE)") && !found.text.contains("drain it"), "{}", found.text);
     assert!(Found::of(&fleet(4), &[]).text.contains("n04 in s5 +"), "it may be measured again tomorrow");
 }

@@ -133,14 +133,17 @@ impl fmt::Display for Gap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Gap::Unsupported(libc::ENOENT) => {
-                f.write_str("not counted by this processor and kernel (a virtual machine without counters?)")
+                f.write_str("not counted by this processor and Linux kernel (a virtual machine without \
+                             counters?)")
             }
             // pmmpi sets ENODEV itself, where sysfs has no PMU for the event's name.
             Gap::Unsupported(libc::ENODEV) => f.write_str(
                 "this machine has no PMU for this event (a virtual machine, or a driver that \
                              is not loaded?)",
             ),
-            Gap::Unsupported(errno) => write!(f, "not counted by this processor and kernel (errno {errno})"),
+            Gap::Unsupported(errno) => {
+                write!(f, "not counted by this processor and Linux kernel (errno {errno})")
+            }
             // On Debian's kernels CAP_PERFMON has no effect from level 3 on.
             Gap::Denied(_) => f.write_str(
                 "not allowed: lower kernel.perf_event_paranoid, or start pmmpi with CAP_PERFMON (if the setting is above 2: \

@@ -21,6 +21,8 @@ pub struct Uncounted {
     pub typed: String,
     /// Their names.
     pub events: Vec<String>,
+    /// Where they were not counted, if this is known: "rank 0".
+    pub place: Option<String>,
     /// Why.
     pub why: String,
 }
@@ -34,28 +36,35 @@ const NO_EVENTS: &str = "pmmpi knows no event of this processor for this option"
 
 impl fmt::Display for Uncounted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { typed, events, why } = self;
+        let Self { typed, events, place, why } = self;
+        let place = place.as_deref().unwrap_or("pmmpi");
         match events.is_empty() {
             true => write!(f, "{typed} counts nothing: {why}"),
-            false => write!(f, "{typed} cannot count {}: {why}", events.join(", ")),
+            false => write!(f, "{typed}: {place} cannot count {}: {why}", events.join(", ")),
         }
     }
 }
 
-/// The events without a value, one entry per option and reason. `why` returns the reason for an event; `None` if it
-/// has a value.
-pub fn uncounted(asked: &[AskedFor], why: impl Fn(Scope, &str) -> Option<String>) -> Vec<Uncounted> {
+/// The events without a value, one entry per option, place and reason. `why` returns the place and the reason
+/// for an event; `None` if it has a value.
+pub fn uncounted(
+    asked: &[AskedFor],
+    why: impl Fn(Scope, &str) -> Option<(Option<String>, String)>,
+) -> Vec<Uncounted> {
     let mut all: Vec<Uncounted> = Vec::new();
     for AskedFor { typed, events } in asked {
         if events.is_empty() {
-            all.push(Uncounted { typed: typed.clone(), events: Vec::new(), why: NO_EVENTS.to_owned() });
+            let why = NO_EVENTS.to_owned();
+            all.push(Uncounted { typed: typed.clone(), events: Vec::new(), place: None, why });
         }
         for (scope, name) in events {
-            let Some(why) = why(*scope, name) else { continue };
-            match all.iter_mut().find(|known| known.typed == *typed && known.why == why) {
+            let Some((place, why)) = why(*scope, name) else { continue };
+            let is_same =
+                |known: &&mut Uncounted| known.typed == *typed && known.place == place && known.why == why;
+            match all.iter_mut().find(is_same) {
                 Some(known) if known.events.contains(name) => {}
                 Some(known) => known.events.push(name.clone()),
-                None => all.push(Uncounted { typed: typed.clone(), events: vec![name.clone()], why }),
+                None => all.push(Uncounted { typed: typed.clone(), events: vec![name.clone()], place, why }),
             }
         }
     }
@@ -69,7 +78,8 @@ pub fn unopened(asked: &[AskedFor], opened: &Opened) -> Vec<Uncounted> {
         let mut gaps = sets.flat_map(|set| &set.events).filter(|(event, _)| event.name == name);
         let first = gaps.next()?.1.filter(|gap| !gap.quality().has_value())?;
         // An event of several PMUs is fine if one of them counts it.
-        gaps.all(|(_, gap)| gap.is_some_and(|gap| !gap.quality().has_value())).then(|| first.to_string())
+        gaps.all(|(_, gap)| gap.is_some_and(|gap| !gap.quality().has_value()))
+            .then(|| (None, first.to_string()))
     })
 }
 
@@ -107,9 +117,9 @@ mod tests {
         assert_eq!(
             said,
             [
-                format!("--group g cannot count a, c: {gone}"),
-                format!("--group g cannot count d: {denied}"),
-                format!("--events e cannot count e: {gone}"),
+                format!("--group g: pmmpi cannot count a, c: {gone}"),
+                format!("--group g: pmmpi cannot count d: {denied}"),
+                format!("--events e: pmmpi cannot count e: {gone}"),
                 "--group h counts nothing: pmmpi knows no event of this processor for this option".to_owned(),
             ]
         );

@@ -62,25 +62,31 @@ impl Why {
         let (rank, cpu, reading) = (Some(row.rank), row.cpu, *reading);
         (reading.quality() != Quality::Exact).then_some(Self::Place { rank, cpu, reading })
     }
+
+    /// The place, if it is known, and the reason.
+    pub fn place_and_reason(&self) -> (Option<String>, String) {
+        match self {
+            Self::Place { rank, cpu, reading } => {
+                let place = match (cpu, rank) {
+                    (Some(cpu), Some(rank)) => Some(format!("hardware thread {cpu} of rank {rank}'s node")),
+                    (Some(cpu), None) => Some(format!("hardware thread {cpu}")),
+                    (None, Some(rank)) => Some(format!("rank {rank}")),
+                    (None, None) => None,
+                };
+                (place, reading.reason().unwrap_or_default())
+            }
+            Self::FewRanks { counted, of } => {
+                (None, format!("only {counted} of the node's {of} ranks counted this event"))
+            }
+        }
+    }
 }
 
 impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Place { rank, cpu, reading } => {
-                let reason = reading.reason().unwrap_or_default();
-                match (cpu, rank) {
-                    (Some(cpu), Some(rank)) => {
-                        write!(f, "hardware thread {cpu} of rank {rank}'s node: {reason}")
-                    }
-                    (Some(cpu), None) => write!(f, "hardware thread {cpu}: {reason}"),
-                    (None, Some(rank)) => write!(f, "rank {rank}: {reason}"),
-                    (None, None) => f.write_str(&reason),
-                }
-            }
-            Self::FewRanks { counted, of } => {
-                write!(f, "only {counted} of the node's {of} ranks counted this event")
-            }
+        match self.place_and_reason() {
+            (Some(place), reason) => write!(f, "{place}: {reason}"),
+            (None, reason) => f.write_str(&reason),
         }
     }
 }

@@ -13,12 +13,12 @@ use std::path::Path;
 
 /// Names of counts with their meaning. A program that reads run files may find other names: those of a newer pmmpi.
 pub const HEALTH_COUNTS: [(&str, &str); 13] = [
-    ("core_throttles", "times that cores were too hot and ran slower (Intel)"),
-    ("socket_throttles", "times that sockets were too hot and ran slower (Intel)"),
+    ("core_throttles", "how often cores were too hot and ran slower (Intel)"),
+    ("socket_throttles", "how often sockets were too hot and ran slower (Intel)"),
     ("socket_throttled_ms", "time in which sockets ran slower because of heat (ms; Intel)"),
     ("memory_errors_corrected", "errors of the memory that ECC corrected"),
     ("memory_errors_uncorrected", "errors of the memory that ECC could not correct"),
-    ("link_downs", "times that a network link went down"),
+    ("link_downs", "how often a network link went down"),
     ("link_errors", "errors on network links: symbol, CRC and receive errors, recoveries of the link"),
     (
         "network_waits",

@@ -163,7 +163,7 @@ fn advice(quality: Quality) -> &'static str {
             "lower kernel.perf_event_paranoid, or start pmmpi with CAP_PERFMON (if the setting is above 2: with CAP_SYS_ADMIN)"
         }
         Quality::Partial => "lower kernel.perf_event_paranoid to 1",
-        Quality::Unsupported => "not counted by this processor and kernel",
+        Quality::Unsupported => "not counted by this processor and Linux kernel",
         _ => "",
     }
 }

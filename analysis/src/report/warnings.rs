@@ -136,7 +136,7 @@ fn about_uncounted(run: &Run) -> Option<Warning> {
     let totals = totals(&run.counts, |row| row.region.is_none());
     let uncounted = requested::uncounted(&run.asked, |scope, name| {
         let mut all = totals.iter().filter(|total| total.scope == scope && total.event.name == name);
-        let reason = |total: &Total| total.reason.as_ref().map(Why::to_string).unwrap_or_default();
+        let reason = |total: &Total| total.reason.as_ref().map(Why::place_and_reason).unwrap_or_default();
         let first = all.next().filter(|total| !total.quality.has_value())?;
         all.all(|total| !total.quality.has_value()).then(|| reason(first))
     });
@@ -236,14 +236,14 @@ fn about_elapsed(
     }
 }
 
-/// Warns of times of pmmpi's own runs that are not above zero.
+/// Warns of elapsed times of pmmpi's own runs that are zero or negative.
 pub fn without_time(number: usize) -> Option<Warning> {
     (number > 0).then(|| {
         Warning::new(
             WarningCode::NoTime,
             format!(
-                "the report leaves out {} that {} not above zero",
-                count(number, "time"),
+                "the report leaves out {} that {} zero or negative",
+                count(number, "elapsed time"),
                 if number == 1 { "is" } else { "are" }
             ),
         )

@@ -219,11 +219,11 @@ impl PlaceTable {
             Self::of_run(RunOfRows { run_id: "", started_unix_ns: 0 }, &[]).map_err(|e| e.to_string())?;
         let column = |like: &Column| {
             let column =
-                frame.column(like.name()).map_err(|_| format!("it has no column {}", like.name()))?;
+                frame.column(like.name()).map_err(|_| format!("it has no column `{}`", like.name()))?;
             // Another program may have written dictionaries, or wider integers.
             column.strict_cast(like.dtype()).map_err(|_| {
                 format!(
-                    "the column {} has {} where {} is expected",
+                    "the column `{}` has {} where {} is expected",
                     like.name(),
                     column.dtype(),
                     like.dtype()
@@ -234,24 +234,24 @@ impl PlaceTable {
         let table = DataFrame::new(frame.height(), columns).map(Self).map_err(|e| e.to_string())?;
         for name in [RUN_ID, "node", "scope", "event", "family", "quality"] {
             if table.0.column(name).map_err(|e| e.to_string())?.null_count() > 0 {
-                return Err(format!("the column {name} lacks values"));
+                return Err(format!("the column `{name}` lacks values"));
             }
         }
         let values = table.0.column("value").and_then(|column| column.f64()).map_err(|e| e.to_string())?;
         let wrong = values.iter().flatten().find(|value| !value.is_finite() || *value < 0.0);
         match wrong {
-            Some(value) => Err(format!("the column value has {value}")),
+            Some(value) => Err(format!("the column `value` has {value}")),
             None => Ok(table),
         }
     }
 
     /// The id of the run of each row, one for each stretch of equal ones. The frame needs no other column.
     pub fn run_ids(frame: &DataFrame) -> Result<Vec<String>, String> {
-        let column = frame.column(RUN_ID).map_err(|_| format!("it has no column {RUN_ID}"))?;
+        let column = frame.column(RUN_ID).map_err(|_| format!("it has no column `{RUN_ID}`"))?;
         let ids = column.strict_cast(&DataType::String).map_err(|e| e.to_string())?;
         let mut runs: Vec<String> = Vec::new();
         for id in ids.str().map_err(|e| e.to_string())?.iter() {
-            let id = id.ok_or_else(|| format!("the column {RUN_ID} lacks values"))?;
+            let id = id.ok_or_else(|| format!("the column `{RUN_ID}` lacks values"))?;
             if runs.last().is_none_or(|last| last != id) {
                 runs.push(id.to_owned());
             }

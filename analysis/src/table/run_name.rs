@@ -12,7 +12,11 @@ impl FromStr for RunName {
 
     fn from_str(text: &str) -> Result<Self, String> {
         match text.is_empty() {
-            true => Err("expected a run id, its beginning, or the short id in a table".to_owned()),
+            true => Err(
+                "expected a run id, the beginning of a run id, or the short id from the column RUN of the \
+                     report"
+                    .to_owned(),
+            ),
             false => Ok(Self(text.to_owned())),
         }
     }

@@ -56,7 +56,8 @@ pub fn choose(program: &Path, settings: &Settings, launch: &Launch) -> Result<Ch
         }
         Nature::Wrapper(name) if rounds && (launch.size == Some(1) || launch.family.is_none()) => {
             plain(format!(
-                "{name} may start an MPI program, but each rank is a job of its own, so pmmpi can repeat the program"
+                "{name} may start an MPI program, but each rank is its own MPI job, so {name} can start again \
+                 in each round"
             ))
         }
         Nature::Wrapper(name) if rounds => Err(may_start_once(&name, settings)),

@@ -83,8 +83,8 @@ impl fmt::Display for ImportFault {
                 }
             }
             Self::MissingColumns { missing, found, hint } => {
-                let missing = missing.join(", ");
-                write!(f, "has no column {missing} (expected: node,run,elapsed_s; found: {found}){hint}")
+                let missing = missing.join("`, `");
+                write!(f, "has no column `{missing}` (expected: node,run,elapsed_s; found: {found}){hint}")
             }
             Self::OwnRun => {
                 f.write_str("is a run file of pmmpi: name this file or its folder on the command line")
@@ -92,7 +92,7 @@ impl fmt::Display for ImportFault {
             Self::Pipe => f.write_str("cannot be read through a pipe: save the data to a file first"),
             Self::Damaged(what) => write!(f, "is damaged: {what}"),
             Self::TwoColumns(name) => {
-                write!(f, "has two columns {name}: rename or remove one of these columns")
+                write!(f, "has two columns `{name}`: rename or remove one of these columns")
             }
             Self::NoJson(e) => write!(f, "is not valid JSON: {e}"),
             Self::OtherForm(what) => write!(f, "does not have the expected form: {what}"),

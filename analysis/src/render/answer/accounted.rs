@@ -28,7 +28,7 @@ pub fn of(accounted: &Accounted) -> Option<String> {
             Group::FewRuns => "with too few runs",
             Group::Alone => "alone in a class (not judged)",
             Group::Missing => "not in the latest session",
-            Group::Gone => "not in the latest two sessions",
+            Group::Gone => "in neither of the latest two sessions",
             Group::Unmeasured => "without a time",
         };
         let named: Vec<String> = nodes.iter().take(NAMED).map(|node| shortened(node)).collect();

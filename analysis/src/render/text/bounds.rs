@@ -50,7 +50,10 @@ fn job_bounds(text: &mut String, job: &StampedBounds) {
     line(text, &format!("  longest t2 - t1 of a rank: {longest} s; shortest t3 - t0 of a rank: {outer} s"));
     let rate = elapsed.rho_min_ppm;
     if elapsed.consistent {
-        line(text, &format!("  consistent: clock rate errors of at most {rate:.3} ppm explain the stamps"));
+        line(
+            text,
+            &format!("  consistent: a clock rate error of {rate:.3} ppm is enough to explain the stamps"),
+        );
         return;
     }
     let suspects = if job.suspects.is_empty() { "unknown".to_owned() } else { job.suspects.join(", ") };

@@ -129,7 +129,7 @@ impl Columns {
             Some((column, kind)) if kinds.contains(kind) => Ok(Some((*column).to_owned())),
             Some((_, Kind::Null)) => Ok(None),
             Some(_) => Err(ImportFault::OtherForm(format!(
-                "its column {name} has the wrong type (expected: {expected}): convert the column"
+                "its column `{name}` has the wrong type (expected: {expected}): convert the column"
             ))),
             None => Ok(None),
         };

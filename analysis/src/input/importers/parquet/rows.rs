@@ -271,7 +271,7 @@ fn checked(
     building: &mut Building,
 ) -> Option<usize> {
     if columns.medians.is_some() && row.median_of.runs == 0 {
-        building.reject(row.line, "runs is not a whole number above zero");
+        building.reject(row.line, "`runs` is not a whole number above zero");
         return None;
     }
     let names = [
