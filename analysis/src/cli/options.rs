@@ -56,7 +56,7 @@ fn report_help() -> String {
         "SLOWER: how much slower a node is than its class in the node's latest session.
 Class: same processor, microcode, memory, Linux kernel, command, ranks, labels.
 {EXIT_STATUS}
-With --fail-on: 3: a condition is true, 4: nodes not judged (docs/report.md).
+With --fail-on: 3 if a condition is true, 4 if pmmpi could not judge nodes.
 Select: --since T, --until T, --node LIST, --class C, --run ID, --where K=V.
 Also: --by core|rank|..., --correlate, --fdr, --resets, --exit (docs/report.md).
 Example: pmmpi report --format json a.pmr | jq '.nodes[].verdict'"
@@ -81,7 +81,7 @@ fn compare_help() -> String {
 session:NAME, label:KEY=VALUE, time:FROM..TO. SLOWER: how much slower B is.
 VISIBLE: the smallest difference found in 95 % of the cases (docs/compare.md).
 {EXIT_STATUS}
---fail-on: 3: a condition is true; 4: the runs do not show whether it is true.
+--fail-on: 3 if a condition is true, 4 if the runs do not show whether it is.
 Select: --since T, --until T, --node LIST, --class C, --run ID, --where K=V.
 Example: pmmpi compare label:blas=mkl label:blas=openblas --fail-on slower:2%"
     )
@@ -103,7 +103,7 @@ fn diff_help() -> String {
 or names of nodes. For times, use pmmpi compare. To measure the program diff,
 type: pmmpi run diff ...
 {EXIT_STATUS}
-3: with --fail-on different, the runs differ.
+With --fail-on different: 3 if the runs differ.
 
 Example: pmmpi diff good.pmr slow.pmr"
     )
@@ -113,9 +113,9 @@ fn bounds_help() -> String {
     format!(
         "STAMPS.csv has a header with the columns rank,node,t0_ns,t1_ns,t2_ns,t3_ns. The
 stamps are integers from the clock of the rank's node. Each rank takes them so:
-`t0; barrier; t1; work; t2; barrier; t3`. Each value of the optional columns
-`run` and `region` has its own bounds. `-` reads stdin. pmmpi reports rows that
-are not valid and computes the bounds without them.
+`t0; barrier; t1; work; t2; barrier; t3`. Each combination of values in the
+optional columns `run` and `region` has its own bounds. `-` reads stdin. pmmpi
+reports rows that are not valid and computes the bounds without them.
 {EXIT_STATUS}
 
 Example: pmmpi bounds stamps.csv --format json"
@@ -144,7 +144,7 @@ pub struct ReportArgs {
     /// A SLOW node is more than X % slower
     #[arg(long, value_name = "X", default_value = "3", value_parser = percent, allow_negative_numbers = true)]
     pub delta: f64,
-    /// A node with fewer runs is at most SUSPECT
+    /// A SLOW node has at least N runs
     #[arg(long, value_name = "N", default_value_t = 5, allow_negative_numbers = true)]
     pub min_runs: usize,
     /// A SLOWED node became slower by more than X %
@@ -211,7 +211,7 @@ pub struct Select {
     /// A class, or a part of its name
     #[arg(long, value_name = "C", hide = true, value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub class: Option<String>,
-    /// A run that pmmpi measured: its id, the beginning of its id, or its short id in a table
+    /// A run that pmmpi measured: its id, the beginning of its id, or its short id (column RUN)
     #[arg(long = "run", value_name = "ID", hide = true)]
     pub runs: Vec<RunName>,
     /// Runs with this label, or rows with this value in a column
@@ -237,7 +237,7 @@ impl Select {
 /// Values that other tools' results lack.
 #[derive(Args)]
 pub struct OfOthers {
-    /// Name of the node, for other tools' results that do not name it
+    /// Name of the node in other tools' results, unless --path-pattern or a field `node` gives it
     #[arg(long, value_name = "NODE", hide = true)]
     pub default_node: Option<String>,
     /// In results of other tools, use the metric NAME as elapsed time
@@ -318,17 +318,17 @@ impl From<ByPlace> for Level {
 /// What makes a report fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum FailOn {
-    /// A node is slower than its class, or than it was
+    /// A node is slower than its class, its peers or its past, or a kernel computed a wrong result
     Slow,
-    /// A node is slow, or may be slow
+    /// A node is slow or may be slow, or a kernel of a screen failed
     Suspect,
-    /// The facts of a node differ from those of its peers
+    /// A node is odd: its facts differ from those of its class, or of a large class with the same work
     Odd,
     /// A class became slower, or nodes became slower after maintenance or a change of their facts
     Moved,
-    /// A node was not measured in the latest session
+    /// A node is in the session before the latest session, but not in the latest session
     Missing,
-    /// A node is not in the latest two sessions
+    /// A node is in neither of the latest two sessions
     Gone,
     /// A node is flaky: it has more slow runs than expected by chance
     Flaky,

@@ -261,7 +261,7 @@ pub struct MeasurementArgs {
         hide_default_value = true
     )]
     pub sync: Sync,
-    /// Record regions: marks (default), pcontrol or off
+    /// Regions: marks (pmmpi_begin; default), pcontrol, off
     #[arg(
         long,
         value_name = "WHAT",
@@ -441,9 +441,9 @@ pub enum CountersArg {
 pub enum ScopeArg {
     /// Each rank's own threads and descendants
     Task,
-    /// The scope task, and everything that runs on each hardware thread of the node
+    /// Like task, and everything that runs on each hardware thread of the node
     Core,
-    /// The scope task, and PMUs outside the cores: memory controllers, caches, power
+    /// Like task, and PMUs outside the cores: memory controllers, caches, power
     Socket,
 }
 
