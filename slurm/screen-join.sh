@@ -12,7 +12,8 @@ folder=${PMMPI_SCREEN:-pmmpi-screen}
 session=${1:?usage: screen-join.sh SESSION}
 results=$folder/results/$session
 
-# This takes only finished nodes: the name of an unfinished node begins with a dot.
+# This takes only nodes with a complete screen. Until the screen of a node is complete, the name of the node's folder
+# begins with a dot.
 finished=()
 for node in "$results"/*; do
     [ ! -d "$node" ] || finished+=("$node")

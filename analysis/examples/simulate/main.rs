@@ -115,9 +115,8 @@ fn robustness() {
     println!(
         "more\" also counts the nodes with a stronger verdict; the order is SUSPECT, SLOW-TAIL, SLOW. With 3"
     );
-    println!(
-        "runs a node is at most SUSPECT. If a method finds nothing, the table shows a precision of 1.000.\n"
-    );
+    println!("runs, no node is SLOW-TAIL or SLOW. If a method finds nothing, the table shows a precision of");
+    println!("1.000.\n");
     heading();
     let five = Recipe { slow_node_share: 0.05, ..Recipe::default() };
     for (name, score) in cases::of_methods(&five, 0..FLEETS) {

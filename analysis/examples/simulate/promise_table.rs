@@ -86,10 +86,10 @@ fn suspects() -> Vec<Case> {
         ("warned", "with fewer than 3 healthy nodes"),
     ];
     let all = [
-        (0, "only these 5"),
-        (2, "these 5 and 2 healthy nodes"),
-        (3, "these 5 and 3 healthy nodes"),
-        (10, "these 5 and 10 healthy nodes"),
+        (0, "only these 5 nodes"),
+        (2, "these 5 nodes, and 2 healthy nodes"),
+        (3, "these 5 nodes, and 3 healthy nodes"),
+        (10, "these 5 nodes, and 10 healthy nodes"),
     ];
     let again = |(others, with): (usize, &str)| {
         let name = format!("200 nodes, 5 of them 8 % slow; second session: {with}");
