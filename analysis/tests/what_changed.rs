@@ -225,7 +225,7 @@ fn a_small_session_counts() {
         );
         assert_eq!(found.with_history("SLOWED"), Vec::<&str>::new(), "{}", found.text);
         // What the repair brought is the difference to the days before it.
-        assert_eq!(found.text.contains("n01 is 7."), label == "dimm", "{}", found.text);
+        assert_eq!(found.text.contains("n01 has been 7."), label == "dimm", "{}", found.text);
     }
 }
 
