@@ -301,6 +301,53 @@ fn slow_nodes_name_their_cores() {
     }
 }
 
+/// With `--scope core`, all cores show what ran on their hardware threads: also those of cores with a bound rank.
+#[test]
+fn a_table_has_the_counts_of_one_scope() {
+    let folder = Folder::new();
+    let like = Like {
+        node: "n1",
+        run: 0,
+        model: SKYLAKE,
+        numbering: Numbering::Apart,
+        seconds: 20.0,
+        cycles: vec![2.1e9 * 20.0; CORES as usize],
+        fills: vec![1e9; CORES as usize],
+        evictions: vec![1e8; 2],
+        is_bound: true,
+    };
+    let mut run = like.run();
+    let events =
+        ["cycles", "ref_cycles"].map(|name| (Event::counted(name, Encoding::new(kind::RAW, 0)), None));
+    run.counts.sets.push(Set { scope: Scope::Core, events: events.into(), groups: vec![vec![0, 1]] });
+    // The first hardware thread of a core is busy for half of the time, the second for a tenth.
+    let ticks = 2.1e9 * 20.0;
+    for cpu in 0..2 * CORES {
+        let busy = ticks * if cpu < CORES { 0.5 } else { 0.1 };
+        let counts = [1.2 * busy, busy].map(|count| count as u64).to_vec();
+        let groups = vec![Some(GroupCounts { enabled_ns: 100, running_ns: 100, counts })];
+        run.counts.rows.push(CountRow { rank: RankId(0), cpu: Some(cpu), set: 2, region: None, groups });
+    }
+    run_file::write(folder.path(), &run).unwrap();
+    let path = folder.path().to_str().unwrap();
+    for (by, number) in [("core", 48), ("socket", 2)] {
+        let all = json(&report(&["report", path, "--by", by, "--format", "json"]));
+        assert_valid("report", &all);
+        let places = all["by_place"]["places"].as_array().unwrap();
+        assert_eq!(places.len(), number);
+        for place in places {
+            let metrics = &place["metrics"];
+            let utilisation = metrics["core_utilisation"].as_f64().unwrap();
+            assert!((utilisation - 0.3).abs() < 1e-3, "{place}");
+            assert!(metrics["busy_threads"].is_null() && metrics["ipc"].is_null(), "{place}");
+        }
+    }
+    let all = json(&report(&["report", path, "--by", "rank", "--format", "json"]));
+    let ranks = all["by_place"]["places"].as_array().unwrap();
+    let has = |name: &str| ranks.iter().all(|rank| rank["metrics"][name].is_f64());
+    assert!(ranks.len() == 48 && has("utilisation") && has("ipc"), "{ranks:?}");
+}
+
 /// AMD's Rome has no event for evictions of a snoop filter, and its L2 fills are another event.
 #[test]
 fn an_amd_fleet_has_no_snoop_filter() {

@@ -136,6 +136,7 @@ fn title_of(part: &str) -> &'static str {
 fn column_of(metric: &str) -> (&'static str, f64) {
     match metric {
         "utilisation" => ("Utilisation", 1.0),
+        "core_utilisation" => ("Core utilisation", 1.0),
         "frequency_active" => ("GHz", 1e9),
         "frequency_net" => ("Net GHz", 1e9),
         "ipc" => ("IPC", 1.0),

@@ -13,8 +13,9 @@ use serde::Serialize;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Metrics in which places are compared, the most telling first.
-pub const COMPARED: [&str; 11] = [
+pub const COMPARED: [&str; 12] = [
     "utilisation",
+    "core_utilisation",
     "frequency_active",
     "frequency_net",
     "ipc",

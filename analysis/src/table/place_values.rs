@@ -74,6 +74,8 @@ struct Sums {
     /// Means over the ranks of the place: elapsed_s, tsc.
     times: BTreeMap<String, f64>,
     ranks: u32,
+    /// Hardware threads with counts of their own (`--scope core`).
+    threads: u32,
     place: Place,
 }
 
@@ -119,7 +121,12 @@ pub fn of_table(
                     sums.ranks = sum.rows;
                 }
             }
-            _ => sums.counts.entry(sum.family.to_owned()).or_default().push((sum.input, sum.unit.to_owned())),
+            _ => {
+                if sum.input.scope == Scope::Core {
+                    sums.threads = sums.threads.max(sum.rows);
+                }
+                sums.counts.entry(sum.family.to_owned()).or_default().push((sum.input, sum.unit.to_owned()));
+            }
         }
     })?;
     let none = OfNode::default();
@@ -136,30 +143,35 @@ pub fn of_table(
 }
 
 impl Sums {
-    /// The counts of threads of ranks, or the counts of hardware threads. Only the second contain the work of other
-    /// programs, so a metric must not mix the two. The scope with more values is chosen. If both have equally many
-    /// values, a core, a NUMA node or a socket shows the hardware threads; a rank or a node shows the ranks. Events
-    /// that the processor counts only on hardware threads, and those of sockets, belong to either.
-    fn of_one_scope(&self, level: Level) -> impl Iterator<Item = (&str, &(MetricInput, String))> {
-        let table = catalogue().table(&self.cpu);
-        let is_only_on_cores = move |family: &str| {
-            let meaning = table.and_then(|table| table.meaning(family));
-            matches!(meaning, Some(Meaning::Event(event)) if event.scope == Scope::Core)
-        };
+    /// True for an event that the processor counts only on hardware threads.
+    fn is_only_on_cores(&self, family: &str) -> bool {
+        let meaning = catalogue().table(&self.cpu).and_then(|table| table.meaning(family));
+        matches!(meaning, Some(Meaning::Event(event)) if event.scope == Scope::Core)
+    }
+
+    /// Threads of ranks, or hardware threads. Only the counts of the second contain the work of other programs, so a metric
+    /// must not mix the two, nor the places of a table. A core, a NUMA node and a socket show hardware threads if
+    /// `--scope core` counted them; a rank and a node show ranks.
+    fn scope(&self, level: Level) -> Scope {
         let has = |scope: Scope| {
-            let counted = |(input, _): &&(MetricInput, String)| input.scope == scope && input.value.is_some();
-            self.counts.values().flatten().filter(counted).count()
+            let is_counted =
+                |(input, _): &(MetricInput, String)| input.scope == scope && input.value.is_some();
+            let mut counts = self.counts.iter().filter(|(family, _)| !self.is_only_on_cores(family));
+            counts.any(|(_, counts)| counts.iter().any(is_counted))
         };
-        let [of_tasks, of_cores] = [Scope::Task, Scope::Core].map(has);
-        let prefers_cores = matches!(level, Level::Core | Level::Numa | Level::Socket);
-        let chosen = if of_cores > of_tasks || of_cores == of_tasks && prefers_cores {
-            Scope::Core
-        } else {
-            Scope::Task
-        };
+        let shows_threads = matches!(level, Level::Core | Level::Numa | Level::Socket);
+        match shows_threads && has(Scope::Core) || !has(Scope::Task) {
+            true => Scope::Core,
+            false => Scope::Task,
+        }
+    }
+
+    /// The counts of this scope. Events that the processor counts only on hardware threads, and those of sockets, belong to
+    /// either.
+    fn of_scope(&self, chosen: Scope) -> impl Iterator<Item = (&str, &(MetricInput, String))> {
         self.counts.iter().filter_map(move |(family, counts)| {
             let of = |scope: Scope| counts.iter().find(|(input, _)| input.scope == scope);
-            let other = || of(Scope::Core).filter(|_| is_only_on_cores(family));
+            let other = || of(Scope::Core).filter(|_| self.is_only_on_cores(family));
             let without_value = || counts.iter().find(|(input, _)| input.value.is_none());
             let found = of(chosen).or_else(|| of(Scope::Socket)).or_else(other).or_else(without_value)?;
             Some((family.as_str(), found))
@@ -169,7 +181,11 @@ impl Sums {
     fn values(&self, level: Level, wanted: Wanted, of_node: &OfNode, whole: &OfNode) -> OfPlace {
         let mut inputs = MetricInputs::new();
         let mut events: BTreeMap<String, EventSum> = BTreeMap::new();
-        for (family, (input, unit)) in self.of_one_scope(level) {
+        let scope = self.scope(level);
+        if scope == Scope::Core && self.threads > 0 {
+            inputs.set("hardware_threads", f64::from(self.threads));
+        }
+        for (family, (input, unit)) in self.of_scope(scope) {
             inputs.add(family, input.clone());
             let sum = |value| EventSum { name: family.to_owned(), unit: unit.clone(), value };
             events.extend(input.value.map(|value| (family.to_owned(), sum(value))));
