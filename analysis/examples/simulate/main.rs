@@ -168,9 +168,7 @@ fn small() {
     println!(
         "The table shows the share of 2000 classes in which pmmpi finds a SLOW-TAIL or SLOW node, and the"
     );
-    println!(
-        "share in which pmmpi finds a slow run. The simulation makes no node and no run slower here, so all"
-    );
+    println!("share in which pmmpi finds a slow run. All nodes and runs are healthy here, so all");
     println!(
         "of these findings are false. In a class of fewer than 20 nodes, the strongest verdict is SLOW-TAIL.\n"
     );

@@ -131,7 +131,7 @@ pub struct Elapsed {
     pub suspects: Vec<String>,
 }
 
-/// Whether a format shows counters, places, metrics and flags of runs. To compute them takes as long as to read a run.
+/// Whether a format shows counters, places, metrics and flags of runs: they take time and memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Details {
     /// The report has them.

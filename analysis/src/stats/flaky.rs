@@ -60,7 +60,7 @@ const SHRINK: f64 = 20.0;
 /// The flaky nodes of a class, by node. `nodes` has the sessions of each node.
 ///
 /// The hypothesis: a run in session t is slow with the probability r_t. r_t comes from the *other* nodes, so
-/// a session that was bad for all nodes makes no node flaky. r_t is the weighted mean of two shares of slow
+/// no node is flaky because of a session that was bad for all nodes. r_t is the weighted mean of two shares of slow
 /// runs. The first is the share in this session, which may have few runs. The second is the share in all
 /// sessions, which counts like 20 runs. r_t is never below the second share. The test takes the number of
 /// slow runs as a Poisson number with the mean of the hypothesis. If slow runs come in series, each series

@@ -25,15 +25,19 @@ pub(super) fn of_class(table: &RunTable, nodes: &[&[u32]], class: &str) -> Vec<W
         return Vec::new(); // nearly all classes
     }
     let values = |number: u32| facts::values(table.fact_texts.get(number).unwrap_or_default());
+    let facts_of: BTreeMap<u32, FactValues> =
+        runs_of_text.keys().map(|text| (*text, values(*text))).collect();
     let texts: Vec<(FactValues, BTreeSet<u32>)> =
-        runs_of_text.into_iter().map(|(number, runs)| (values(number), runs)).collect();
+        runs_of_text.into_iter().map(|(number, runs)| (facts_of[&number].clone(), runs)).collect();
     let known: Vec<_> = texts.iter().filter(|(facts, _)| run_settings::are_known(facts)).collect();
     let names: BTreeSet<&str> =
         known.iter().flat_map(|(facts, _)| facts.keys().map(String::as_str)).collect();
     let of_node = |name: &&str| run_settings::may_change_between_runs(name);
+    let changing: Vec<&[u32]> =
+        nodes.iter().copied().filter(|rows| have_several_texts(table, rows)).collect();
     let mut warnings = Vec::new();
     for name in names.iter().copied().filter(of_node) {
-        if let Some(runs) = changed_on_a_node(table, nodes, name) {
+        if let Some(runs) = changed_on_a_node(table, &changing, &facts_of, name) {
             let message =
                 format!("runs of the same node differ in {name}: {} ({class})", described(table, &runs));
             warnings.push(Warning::new(WarningCode::SettingsDiffer, message));
@@ -54,27 +58,28 @@ pub(super) fn of_class(table: &RunTable, nodes: &[&[u32]], class: &str) -> Vec<W
     warnings
 }
 
+/// True for rows of a node in a session that do not all have the same facts.
+fn have_several_texts(table: &RunTable, rows: &[u32]) -> bool {
+    rows.windows(2).any(|pair| table.facts_of(pair[0] as usize) != table.facts_of(pair[1] as usize))
+}
+
 /// The runs with each value of a fact, on nodes with several values in one session; `None` if there is no such node.
-fn changed_on_a_node(
+fn changed_on_a_node<'a>(
     table: &RunTable,
     nodes: &[&[u32]],
+    facts_of: &'a BTreeMap<u32, FactValues>,
     name: &str,
-) -> Option<BTreeMap<String, BTreeSet<u32>>> {
-    let value = |text: u32| facts::values(table.fact_texts.get(text)?).remove(name);
-    let mut all: BTreeMap<String, BTreeSet<u32>> = BTreeMap::new();
+) -> Option<RunsByValue<'a>> {
+    let mut all = RunsByValue::new();
     for rows in nodes {
-        let texts: BTreeSet<u32> = rows.iter().map(|row| table.facts_of(*row as usize)).collect();
-        if texts.len() < 2 {
+        let rows = || rows.iter().map(|row| *row as usize);
+        let value = |row: usize| facts_of.get(&table.facts_of(row))?.get(name).map(String::as_str);
+        if rows().filter_map(value).collect::<BTreeSet<_>>().len() < 2 {
             continue;
         }
-        let values: BTreeMap<u32, String> =
-            texts.into_iter().filter_map(|text| Some((text, value(text)?))).collect();
-        if values.values().collect::<BTreeSet<_>>().len() < 2 {
-            continue;
-        }
-        for row in rows.iter().map(|row| *row as usize) {
-            if let Some(value) = values.get(&table.facts_of(row)) {
-                all.entry(value.clone()).or_default().insert(table.run.at(row));
+        for row in rows() {
+            if let Some(value) = value(row) {
+                all.entry(value).or_default().insert(table.run.at(row));
             }
         }
     }
@@ -82,9 +87,8 @@ fn changed_on_a_node(
 }
 
 /// "8 in 33 runs, not set in 2 runs (a, b)": the most frequent value first. Names the runs of the others.
-fn described<V: AsRef<str> + Ord>(table: &RunTable, runs: &BTreeMap<V, BTreeSet<u32>>) -> String {
-    let mut values: Vec<(&str, &BTreeSet<u32>)> =
-        runs.iter().map(|(value, runs)| (value.as_ref(), runs)).collect();
+fn described(table: &RunTable, runs: &RunsByValue<'_>) -> String {
+    let mut values: Vec<(&str, &BTreeSet<u32>)> = runs.iter().map(|(value, runs)| (*value, runs)).collect();
     values.sort_by_key(|(value, runs)| (std::cmp::Reverse(runs.len()), *value));
     let of = |(number, (value, runs)): (usize, &(&str, &BTreeSet<u32>))| {
         let names: BTreeSet<&str> = runs.iter().filter_map(|run| table.runs.get(*run)).collect();
