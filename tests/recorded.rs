@@ -91,6 +91,31 @@ fn what_differs_is_named_and_nothing_else() {
     }
 }
 
+/// The kernel gives a program huge pages or not, whatever the settings say.
+#[test]
+fn pages_that_the_program_got_differ() {
+    let settings = std::fs::read_to_string(HUGE_PAGES).unwrap_or_default();
+    if settings.is_empty() || settings.contains("[never]") {
+        eprintln!("skipped: this machine has no transparent huge pages");
+        return;
+    }
+    let (folder, program) = (Folder::new("recorded"), programs::plain("huge_pages"));
+    let measured = |name: &str, of: &[(&str, &str)]| {
+        let out = folder.path().join(name);
+        let mut command = Command::new(pmmpi());
+        command.args(["--quiet", "--out"]).arg(&out).arg(&program).envs(of.iter().copied());
+        run(&mut command).success();
+        run_file(&out)
+    };
+    let [small, again] = ["small", "again"].map(|name| measured(name, &[]));
+    assert_eq!(differences(&small, &again), []);
+    let found = differences(&small, &measured("huge", &[("HUGE", "1")]));
+    // Without free memory in one piece, the kernel falls back to small pages, and counts this.
+    let counts =
+        ["huge_page_bytes", "huge_page_fallbacks"].map(|name| ("counts of nodes".into(), name.into()));
+    assert!(!found.is_empty() && found.iter().all(|of| counts.contains(of)), "{found:?}");
+}
+
 /// Bad input gets a message and a status, and the good runs are shown.
 #[test]
 fn what_is_no_run_is_said() {

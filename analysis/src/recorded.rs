@@ -1,9 +1,10 @@
 //! What a run file records beside times and counts, as sections of names and values (`pmmpi show`), and which of these
 //! values differ between two runs (`pmmpi diff`).
 
+mod node_counts;
 mod places;
 
-use pmmpi::node::{HealthCount, NodeFacts};
+use pmmpi::node::NodeFacts;
 use pmmpi::record::{Mode, Run, civil_from_days};
 use pmmpi::text::count;
 use serde::Serialize;
@@ -34,15 +35,51 @@ pub struct Section {
 }
 
 /// A value.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Named {
     /// Its name.
     pub name: String,
     /// The value in words.
     pub value: String,
-    /// What [`differences`] compares if this is not the value itself: the value without the names of nodes.
+    /// What [`differences`] compares.
     #[serde(skip)]
-    pub compared: Option<String>,
+    pub compared: Compared,
+}
+
+/// What of a value is compared with the value of another run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Compared {
+    /// The value in words.
+    #[default]
+    Value,
+    /// The value without the names of nodes.
+    Text(String),
+    /// An amount that no two runs have exactly alike. It differs if it is more than twice the other and this `least`.
+    Amount {
+        /// The amount.
+        amount: f64,
+        /// In the unit of `amount`.
+        least: f64,
+    },
+    /// Nothing: it is a result.
+    Nothing,
+}
+
+impl Named {
+    /// True if two runs differ in this value; `None` is a value that a run does not have.
+    fn differ(a: Option<&Self>, b: Option<&Self>) -> bool {
+        let compared = |of: Option<&Self>| of.map(|of| of.compared.clone());
+        match (compared(a), compared(b)) {
+            (Some(Compared::Nothing), _) | (_, Some(Compared::Nothing)) => false,
+            // An older run does not have it.
+            (Some(Compared::Amount { .. }), None) | (None, Some(Compared::Amount { .. })) => false,
+            (Some(Compared::Amount { amount: a, least }), Some(Compared::Amount { amount: b, .. })) => {
+                a.max(b) > 2.0 * a.min(b) + least
+            }
+            (Some(Compared::Text(a)), Some(Compared::Text(b))) => a != b,
+            _ => a.map(|of| &of.value) != b.map(|of| &of.value),
+        }
+    }
 }
 
 /// A value in which two runs differ.
@@ -81,7 +118,7 @@ impl Recorded {
             section("binding", false, pairs(places::binding(run))),
             section("ranks", true, pairs(places::ranks(run))),
             section("node", false, nodes(run)),
-            section("counts of nodes", true, node_counts(run)),
+            section("counts of nodes", false, node_counts::of(run)),
             section("topology", false, places::topology(run)),
         ];
         let run_id = run.header.run_id.clone();
@@ -94,7 +131,7 @@ fn section(name: &'static str, is_of_this_run: bool, values: Vec<Named>) -> Sect
 }
 
 fn pairs(pairs: Pairs) -> Vec<Named> {
-    pairs.into_iter().map(|(name, value)| Named { name, value, compared: None }).collect()
+    pairs.into_iter().map(|(name, value)| Named { name, value, compared: Compared::Value }).collect()
 }
 
 /// The differences of the two runs, in the order of the sections. Values that differ in any two runs, such as the
@@ -114,10 +151,9 @@ pub fn differences(a: &Run, b: &Run) -> Differences {
         let mut all: Vec<&str> = of_a.keys().chain(of_b.keys()).copied().collect();
         all.sort_unstable();
         all.dedup();
-        let compared =
-            |of: Option<&&Named>| of.map(|of| of.compared.clone().unwrap_or_else(|| of.value.clone()));
         all.retain(|name| {
-            !name.ends_with(LIST_OF_NODES) && compared(of_a.get(name)) != compared(of_b.get(name))
+            let [a, b] = [&of_a, &of_b].map(|of| of.get(name).copied());
+            !name.ends_with(LIST_OF_NODES) && Named::differ(a, b)
         });
         for value in all {
             let of = |values: &BTreeMap<&str, &Named>| values.get(value).map(|of| of.value.clone());
@@ -228,21 +264,6 @@ fn nodes(run: &Run) -> Vec<Named> {
     of_all(known)
 }
 
-/// What the kernels of the nodes counted during the run: hardware that does not work as it should, and network traffic.
-fn node_counts(run: &Run) -> Vec<Named> {
-    let of = |count: &HealthCount| {
-        let at: Vec<String> =
-            count.added_at.iter().map(|(place, added)| format!("{added} at {place}")).collect();
-        let at = if at.is_empty() { String::new() } else { format!(" ({})", at.join(", ")) };
-        Some((count.name.clone(), format!("{}{at}", count.added?)))
-    };
-    of_all(
-        run.nodes
-            .iter()
-            .map(|node| (node.key.hostname.as_str(), node.health.iter().filter_map(of).collect())),
-    )
-}
-
 /// Puts equal values of several nodes together: "off (1 node: n2); on (2 nodes: n1, n3)". Names keep the order in
 /// which they come first. The comparison uses how many nodes have each value, and not which nodes have it.
 fn of_all<'a>(nodes: impl Iterator<Item = (&'a str, Pairs)>) -> Vec<Named> {
@@ -262,7 +283,7 @@ fn of_all<'a>(nodes: impl Iterator<Item = (&'a str, Pairs)>) -> Vec<Named> {
     let of = |name: String| {
         let values = &all[&name];
         if let Some((value, _)) = values.iter().next().filter(|(_, of)| of.len() == hosts) {
-            return Named { value: value.clone(), compared: None, name };
+            return Named { value: value.clone(), compared: Compared::Value, name };
         }
         let named = values.iter().map(|(value, of)| {
             let more = if of.len() > NAMED { ", ..." } else { "" };
@@ -270,7 +291,7 @@ fn of_all<'a>(nodes: impl Iterator<Item = (&'a str, Pairs)>) -> Vec<Named> {
         });
         let counted = values.iter().map(|(value, of)| format!("{value} ({})", count(of.len(), "node")));
         let [value, compared] = [named.collect::<Vec<String>>(), counted.collect()].map(|all| all.join("; "));
-        Named { name, value, compared: Some(compared) }
+        Named { name, value, compared: Compared::Text(compared) }
     };
     order.into_iter().map(of).collect()
 }

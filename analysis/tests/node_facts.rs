@@ -6,7 +6,7 @@ mod common;
 mod runs;
 
 use common::*;
-use pmmpi::node::{FACTS, HEALTH_COUNTS, HealthCount, TRAFFIC_COUNTS};
+use pmmpi::node::{FACTS, HEALTH_COUNTS, HealthCount, USAGE_COUNTS};
 use pmmpi::record::Run;
 use runs::run;
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 #[test]
 fn the_page_has_all_facts_and_counts() {
     let page = include_str!("../../docs/report.md");
-    for (name, meaning) in FACTS.iter().chain(&HEALTH_COUNTS).chain(&TRAFFIC_COUNTS) {
+    for (name, meaning) in FACTS.iter().chain(&HEALTH_COUNTS).chain(&USAGE_COUNTS) {
         let row = format!("| `{name}` | {meaning} |");
         assert!(page.lines().any(|line| line == row), "docs/report.md has no row: {row}");
     }

@@ -1,4 +1,5 @@
-//! What the kernel counts when hardware does not work as it should: throttling, corrected errors, links that go down.
+//! What the Linux kernel counts when a node does not work as it should: throttling, corrected errors, links that go
+//! down, memory from another place or of another kind than wanted.
 //!
 //! The counts need no PMU and no rights. The node's reader reads them before and after the work. So a run has the
 //! growth of each count while the run took place. Like [`super::facts`], this module reads everything under a root
@@ -6,18 +7,24 @@
 
 use super::cpu_set::CpuSet;
 use super::inventory::Inventory;
-use super::kernel_files::{entries, number, text};
+use super::kernel_files::{entries, long_text, number, text};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// Names of counts with their meaning. A program that reads run files may find other names: those of a newer pmmpi.
-pub const HEALTH_COUNTS: [(&str, &str); 13] = [
+pub const HEALTH_COUNTS: [(&str, &str); 16] = [
     ("core_throttles", "how often cores were too hot and ran slower (Intel)"),
     ("socket_throttles", "how often sockets were too hot and ran slower (Intel)"),
     ("socket_throttled_ms", "time in which sockets ran slower because of heat (ms; Intel)"),
     ("memory_errors_corrected", "errors of the memory that ECC corrected"),
     ("memory_errors_uncorrected", "errors of the memory that ECC could not correct"),
+    (
+        "huge_page_fallbacks",
+        "how often a program should have got a transparent huge page, but the Linux kernel had none and gave small pages",
+    ),
+    ("numa_spills", "how often a NUMA node had no memory left, so that another NUMA node gave the memory"),
+    ("pages_swapped", "pages of memory that the Linux kernel wrote to swap space or read from it"),
     ("link_downs", "how often a network link went down"),
     ("link_errors", "errors on network links: symbol, CRC and receive errors, recoveries of the link"),
     (
@@ -31,8 +38,12 @@ pub const HEALTH_COUNTS: [(&str, &str); 13] = [
     ("gpu_memory_errors_uncorrected", "errors of GPU memory that ECC could not correct (NVIDIA)"),
 ];
 
-/// Names of counts of the network, with their meaning: how much a node sent and received says nothing about its health.
-pub const TRAFFIC_COUNTS: [(&str, &str); 2] = [
+/// Names of other counts, with their meaning: how much a node sent, received or used says nothing about its health.
+pub const USAGE_COUNTS: [(&str, &str); 3] = [
+    (
+        "huge_page_bytes",
+        "bytes of memory that programs of the node got as transparent huge pages, also by joining small pages",
+    ),
     (
         "network_bytes_sent",
         "bytes that ports of physical network adapters sent, for all programs of the node",
@@ -43,7 +54,7 @@ pub const TRAFFIC_COUNTS: [(&str, &str); 2] = [
 /// One count of a node in a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HealthCount {
-    /// See [`HEALTH_COUNTS`] and [`TRAFFIC_COUNTS`].
+    /// See [`HEALTH_COUNTS`] and [`USAGE_COUNTS`].
     pub name: String,
     /// How many places of the node have this count: cores, sockets, memory controllers, ports, devices.
     pub places: u32,
@@ -88,6 +99,7 @@ impl HealthReading {
         let mut reading = Self::default();
         reading.read_throttles(root);
         reading.read_memory_errors(root);
+        reading.read_pages(root);
         reading.read_links(root);
         reading.read_pcie(root);
         reading
@@ -175,6 +187,35 @@ impl HealthReading {
             }
             if let Some(count) = count("ue_count") {
                 self.set("memory_errors_uncorrected", controller.clone(), count);
+            }
+        }
+    }
+
+    /// Documentation/admin-guide/mm/transhuge.rst, mm/vmstat.c and Documentation/admin-guide/numastat.rst.
+    fn read_pages(&mut self, root: &Path) {
+        const NODE: &str = "node";
+        let counts = long_text(root, "proc/vmstat").unwrap_or_default();
+        let count = |name: &&str| counts.lines().find_map(|line| line.strip_prefix(*name)?.strip_prefix(' '));
+        let sum = |names: &[&str]| {
+            let counts = names.iter().filter_map(|name| count(name)?.trim().parse().ok());
+            counts.reduce(u64::saturating_add)
+        };
+        let page_bytes = number(root, "sys/kernel/mm/transparent_hugepage/hpage_pmd_size");
+        if let Some((pages, bytes)) = sum(&["thp_fault_alloc", "thp_collapse_alloc"]).zip(page_bytes) {
+            self.set("huge_page_bytes", NODE, pages.saturating_mul(bytes));
+        }
+        if let Some(count) = sum(&["thp_fault_fallback"]) {
+            self.set("huge_page_fallbacks", NODE, count);
+        }
+        if let Some(count) = sum(&["pswpin", "pswpout"]) {
+            self.set("pages_swapped", NODE, count);
+        }
+        const NODES: &str = "sys/devices/system/node";
+        for node in cpus(root, &format!("{NODES}/online")).numbers() {
+            let counts = text(root, &format!("{NODES}/node{node}/numastat")).unwrap_or_default();
+            let spills = counts.lines().find_map(|line| line.strip_prefix("numa_foreign "));
+            if let Some(count) = spills.and_then(|count| count.trim().parse().ok()) {
+                self.set("numa_spills", format!("NUMA node {node}"), count);
             }
         }
     }
@@ -307,6 +348,9 @@ mod tests {
                 ("sys/class/infiniband/mlx5_0/ports/1/counters/port_xmit_data", "100\n"),
                 ("sys/class/infiniband/mlx5_0/ports/1/counters/port_xmit_wait", "10\n"),
                 ("sys/class/net/veth7/carrier_down_count", "9\n"),
+                ("proc/vmstat", "pswpin 2\npswpout 3\nthp_fault_alloc 100\nthp_fault_fallback 4\n"),
+                ("sys/kernel/mm/transparent_hugepage/hpage_pmd_size", "2097152\n"),
+                ("sys/devices/system/node/node1/numastat", "numa_hit 9\nnuma_miss 0\nnuma_foreign 7\n"),
             ],
         );
         for thread in 0..8 {
@@ -354,6 +398,12 @@ mod tests {
                 ("sys/class/net/veth7/carrier_down_count", "99\n"),
                 ("sys/class/net/veth7/statistics/tx_bytes", "99\n"),
                 ("sys/class/net/eno1/statistics/tx_bytes", "1700\n"),
+                (
+                    "proc/vmstat",
+                    "pswpin 3\npswpout 5\nthp_fault_alloc 110\nthp_fault_fallback 6\n\
+                     thp_fault_fallback_charge 99\nthp_collapse_alloc 1\n",
+                ),
+                ("sys/devices/system/node/node1/numastat", "numa_hit 9\nnuma_miss 1\nnuma_foreign 47\n"),
                 ("sys/class/net/eno1/statistics/rx_missed_errors", "5\n"),
                 ("sys/class/infiniband/mlx5_0/ports/1/counters/port_xmit_data", "350\n"),
                 ("sys/class/infiniband/mlx5_0/ports/1/counters/port_xmit_wait", "60\n"),
@@ -367,6 +417,10 @@ mod tests {
         assert_eq!(added("socket_throttled_ms"), at("socket 1", 850));
         assert_eq!(added("memory_errors_corrected"), at("mc1", 1000));
         assert_eq!(added("memory_errors_uncorrected"), (Some(0), vec![]));
+        assert_eq!(added("huge_page_bytes"), at("node", 11 * 2_097_152));
+        assert_eq!(added("huge_page_fallbacks"), at("node", 2));
+        assert_eq!(added("pages_swapped"), at("node", 3));
+        assert_eq!(added("numa_spills"), at("NUMA node 1", 40));
         assert_eq!(added("link_errors"), at("mlx5_0 port 1", 1));
         assert_eq!(added("link_downs"), (Some(0), vec![]));
         // 250 words of 4 bytes.
@@ -377,7 +431,7 @@ mod tests {
         assert_eq!((of(&counts, "memory_errors_corrected").before, of(&counts, "link_downs").before), (8, 3));
         assert_eq!(of(&counts, "pcie_errors_corrected").before, 4);
         assert_eq!(of(&counts, "socket_throttles").places, 2);
-        let mut known = HEALTH_COUNTS.iter().chain(&TRAFFIC_COUNTS).map(|(name, _)| *name);
+        let mut known = HEALTH_COUNTS.iter().chain(&USAGE_COUNTS).map(|(name, _)| *name);
         assert!(
             counts.iter().all(|count| known.clone().any(|name| name == count.name)),
             "{:?}",

@@ -14,6 +14,14 @@ pub(crate) fn text(root: &Path, path: &str) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
+/// The content of a file that may be longer than a page: the kernel then gives it in several pieces.
+pub(crate) fn long_text(root: &Path, path: &str) -> Option<String> {
+    const LARGEST_BYTES: u64 = 1 << 16;
+    let mut bytes = Vec::new();
+    std::fs::File::open(root.join(path)).ok()?.take(LARGEST_BYTES).read_to_end(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
 /// The number that is the whole content of such a file.
 pub(crate) fn number(root: &Path, path: &str) -> Option<u64> {
     text(root, path)?.parse().ok()

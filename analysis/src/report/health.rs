@@ -1,7 +1,7 @@
-//! Counts of hardware that did not work as it should: how much each grew during the run, on each node, according to the
+//! Counts of nodes that did not work as they should: how much each grew during the run, on each node, according to the
 //! Linux kernel.
 
-use pmmpi::node::{HealthCount, TRAFFIC_COUNTS};
+use pmmpi::node::{HealthCount, USAGE_COUNTS};
 use pmmpi::record::{NodeRecord, Run};
 use serde::Serialize;
 
@@ -33,7 +33,7 @@ pub fn of(run: &Run, most: usize) -> Vec<HealthReport> {
     let grown = counts.filter_map(|(node, count)| HealthReport::new(node, count));
     // A busy network waits; only an unusual wait says something, and verdicts find this.
     let is_health = |count: &HealthReport| {
-        count.fact != "network_waits" && !TRAFFIC_COUNTS.iter().any(|(name, _)| *name == count.fact)
+        count.fact != "network_waits" && !USAGE_COUNTS.iter().any(|(name, _)| *name == count.fact)
     };
     grown.filter(is_health).take(most).collect()
 }

@@ -1,4 +1,4 @@
-//! Counts of hardware that did not work as it should: how much each grew during the median runs of nodes, and during slow
+//! Counts of nodes that did not work as they should: how much each grew during the median runs of nodes, and during slow
 //! runs.
 
 use super::judged_session::JudgedSession;
@@ -13,6 +13,9 @@ use pmmpi::node::HEALTH_COUNTS;
 pub(super) enum HealthKind {
     Throttling,
     MemoryErrors,
+    NoHugePages,
+    RemoteMemory,
+    Swapping,
     NetworkLink,
     NetworkCongestion,
     PcieErrors,
@@ -21,12 +24,15 @@ pub(super) enum HealthKind {
 }
 
 /// Names of counts, with what they show. The first count of a kind says most.
-const KINDS: [(&str, HealthKind); 13] = [
+const KINDS: [(&str, HealthKind); 16] = [
     ("socket_throttles", HealthKind::Throttling),
     ("core_throttles", HealthKind::Throttling),
     ("socket_throttled_ms", HealthKind::Throttling),
     ("memory_errors_uncorrected", HealthKind::MemoryErrors),
     ("memory_errors_corrected", HealthKind::MemoryErrors),
+    ("huge_page_fallbacks", HealthKind::NoHugePages),
+    ("numa_spills", HealthKind::RemoteMemory),
+    ("pages_swapped", HealthKind::Swapping),
     ("link_downs", HealthKind::NetworkLink),
     ("link_errors", HealthKind::NetworkLink),
     ("network_drops", HealthKind::NetworkCongestion),
@@ -38,11 +44,25 @@ const KINDS: [(&str, HealthKind); 13] = [
 ];
 
 impl HealthKind {
+    /// Smaller counts in a run say nothing: the Linux kernel counts some pages of any program on the node.
+    fn least(self) -> f64 {
+        match self {
+            // 64 MiB in pages of 2 MiB.
+            Self::NoHugePages => 32.0,
+            // 4 MiB in pages of 4 KiB.
+            Self::RemoteMemory | Self::Swapping => 1000.0,
+            _ => 1.0,
+        }
+    }
+
     /// A stable name for scripts.
     pub fn name(self) -> &'static str {
         match self {
             Self::Throttling => "throttling",
             Self::MemoryErrors => "memory-errors",
+            Self::NoHugePages => "no-huge-pages",
+            Self::RemoteMemory => "remote-memory",
+            Self::Swapping => "swapping",
             Self::NetworkLink => "network-link",
             Self::NetworkCongestion => "network-congestion",
             Self::PcieErrors => "pcie-errors",
@@ -100,8 +120,9 @@ fn of(table: &RunTable, rows: &[u32], times: &[f64]) -> Vec<NodeHealth> {
         for ((node, own), time) in all.iter_mut().zip(counts).zip(times).filter(|((_, own), _)| *own > 0.0) {
             let usual = column.usual(*time);
             node.changes.push(FactChange { fact: name, change: own, class_change: usual });
+            let is_enough = own >= kind.least();
             let is_told = node.unusual.iter().any(|told| told.kind == *kind);
-            if let Some(usual) = usual.filter(|_| column.is_unusual(own, *time) && !is_told) {
+            if let Some(usual) = usual.filter(|_| is_enough && column.is_unusual(own, *time) && !is_told) {
                 node.unusual.push(UnusualHealth { kind: *kind, name, own, usual });
             }
         }
