@@ -9,8 +9,9 @@ pub struct Test {
     pub p: f64,
 }
 
-/// Benjamini and Hochberg's adjusted p values of a family, in the given order. Rejecting all tests with a value of at
-/// most q gives a share of q false rejections on average. NaN (no test) stays NaN and does not belong to the family.
+/// Benjamini and Hochberg's adjusted p values of a family, in the given order. If a caller rejects all tests
+/// with a value of at most q, at most the share q of the rejections is false on average. NaN (no test) stays
+/// NaN and does not belong to the family.
 ///
 /// Y. Benjamini and Y. Hochberg, "Controlling the false discovery rate", JRSS B 57 (1995).
 pub fn adjusted(p: &[f64]) -> Vec<f64> {
@@ -28,7 +29,7 @@ pub fn adjusted(p: &[f64]) -> Vec<f64> {
 /// Adjusts the smallest p values of a family of `family` tests and sorts them, the smallest first, equal ones by
 /// index. The caller may omit p values above q: the rejected tests are then exactly the same.
 ///
-/// The i-th smallest p becomes the smallest of p_j m / j over all j >= i, at most 1.
+/// The i-th smallest p becomes the smallest of p_j `family` / j over all j >= i, at most 1.
 pub fn adjust(tests: &mut [Test], family: usize) {
     tests.sort_unstable_by(|a, b| a.p.total_cmp(&b.p).then(a.index.cmp(&b.index)));
     let mut least = 1.0f64;

@@ -89,13 +89,15 @@ fn parting(ascending: &[f64]) -> usize {
     place
 }
 
-/// The largest distance between the distribution of ascending, finite values and the nearest unimodal distribution:
-/// 1 / 2n for one mode, 1/4 for two points. `None` without values.
+/// The largest distance between the distribution of ascending, finite values and the nearest unimodal
+/// distribution. It is at least 1 / 2n (for evenly spaced values) and at most 1/4 (for two points with half
+/// of the values each). `None` without values.
 ///
-/// Source: J. A. Hartigan and P. M. Hartigan, "The dip test of unimodality", Annals of Statistics 13 (1985). The
-/// algorithm is that of P. M. Hartigan, AS 217, Applied Statistics 34 (1985). It compares the distribution outside of
-/// a modal interval with its convex minorant on the left and its concave majorant on the right. The interval shrinks
-/// to where the two are furthest apart, until their distance there is smaller than the distance found outside.
+/// Source: J. A. Hartigan and P. M. Hartigan, "The dip test of unimodality", Annals of Statistics 13 (1985).
+/// The algorithm is that of P. M. Hartigan, AS 217, Applied Statistics 34 (1985). It compares the
+/// distribution outside of a modal interval with its convex minorant on the left and its concave majorant on
+/// the right. The interval shrinks to where the two are furthest apart, until their distance there is no
+/// larger than the distance found outside.
 pub fn dip(ascending: &[f64]) -> Option<f64> {
     let last = ascending.len().checked_sub(1)?;
     let (mut low, mut high) = (0, last);

@@ -1,4 +1,5 @@
-//! Why a node is slow: the term that makes up half of its slowdown, and other counts that explain the term.
+//! Why a node is slow: the largest term, if it makes up at least half of the slowdown, and other counts that
+//! explain the term.
 
 use super::node_counts::Counted;
 use super::term_parts::{HALTED, OFF_CPU, STOLEN, TermPart, parts};
@@ -18,17 +19,17 @@ pub struct CauseSettings {
     pub floor: f64,
     /// If fewer nodes have the same counters, their spread is not known well enough.
     pub min_nodes: usize,
-    /// What the nodes' processors have.
+    /// The snoop filters of the nodes' processors.
     pub snoop_filter: SnoopFilters,
-    /// Without a count of evictions, a snoop filter is the cause only if the L2 caches read at least this many times as
-    /// many bytes as on the node with the fewest. In J. D. McCalpin, "HPL and DGEMM performance variability on the Xeon
-    /// Platinum 8160 processor", SC18, slow runs had 1.5 to 2.2 times the minimum.
+    /// Without a count of evictions, a snoop filter is the cause only if the L2 caches read at least this
+    /// multiple of the bytes on the node with the fewest bytes. In J. D. McCalpin, "HPL and DGEMM performance
+    /// variability on the Xeon Platinum 8160 processor", SC18, slow runs had 1.5 to 2.2 times the minimum.
     pub snoop_filter_fills: f64,
     /// A snoop filter is the cause only if it evicted at least this share of the additional lines that the L2 caches read
     /// (SC18: "Snoop Filter Evictions clearly account for the majority of the excess L2 fills").
     pub snoop_filter_share: f64,
-    /// A line from memory or from another cache costs a core at most so many cycles: about 200 ns at 3 GHz. If the
-    /// additional lines cost fewer than the additional cycles, they are not the cause.
+    /// A line from memory or from another cache costs a core at most this many cycles: about 200 ns at 3 GHz.
+    /// If the additional lines cost fewer than the additional cycles, they are not the cause.
     pub cycles_per_line: f64,
 }
 
@@ -91,9 +92,10 @@ pub struct Cause {
 pub enum CauseKind {
     /// Its cores ran at a lower frequency.
     Frequency,
-    /// Fewer cycles per second on the processor; no reference cycles tell why.
+    /// Fewer cycles per second on the processor; without reference cycles, the reason is unknown.
     NetFrequency,
-    /// Its threads needed more time on the processor; no counters of the processor tell why.
+    /// Its threads needed more time on the processor; without the processor's counters, the reason is
+    /// unknown.
     OnCpu,
     /// Its threads were on a processor for less of the time.
     OffCpu(Option<Unusual>),
@@ -103,7 +105,7 @@ pub enum CauseKind {
     Stolen,
     /// Like `Utilisation`, although the Linux kernel had put its threads on the hardware threads.
     Halted {
-        /// True if cycles in the Linux kernel were not counted: it may have spent this time there.
+        /// True if cycles in the Linux kernel were not counted: the node may have spent this time there.
         or_in_kernel: bool,
     },
     /// More instructions.
@@ -151,8 +153,8 @@ pub enum CauseKind {
     Cpus,
     /// Time in which nothing was counted.
     Uncounted,
-    /// No term makes up half of the slowdown and is unusual. The largest terms (ln T): at most two, and only
-    /// terms above zero.
+    /// The largest term makes up less than half of the slowdown, or is not unusual. The largest terms (ln T):
+    /// at most two, and only terms above zero.
     Mixed(Vec<(Term, f64)>),
 }
 
@@ -366,7 +368,7 @@ impl Explainer<'_> {
         difference / spread.max(self.settings.floor)
     }
 
-    /// True if a part makes up most of its term and is unusual in the class.
+    /// True if a part makes up at least half of its term and is unusual in the class.
     fn stands_out(&self, name: &str, at: usize) -> bool {
         let Some(part) = self.parts.iter().find(|part| part.name == name) else { return false };
         let whole = self.whole.term(part.of).map(|column| column.differences[at]);
@@ -459,10 +461,12 @@ impl Explainer<'_> {
         }
     }
 
-    /// The cause, if snoop filters evicted lines that the L2 caches then read again. If evictions are counted, they account
-    /// for most of the additional lines (as in SC18). Otherwise the L2 caches read many times the least number of bytes, and
-    /// memory delivered unusually many bytes. Usual runs differ much in the bytes that L2 caches read, but not in the bytes
-    /// that memory delivers: so one of the two must be unusual.
+    /// The cause, if snoop filters evicted lines that the L2 caches then read again. If evictions were
+    /// counted, two conditions hold. The evictions are at least half of the additional lines that the L2
+    /// caches read (as in SC18). And the bytes that the L2 caches read, or the bytes read from memory, are
+    /// unusually many. If evictions were not counted, the L2 caches read at least 1.5 times the least number
+    /// of bytes, and the bytes read from memory are unusually many: usual runs differ much in the bytes that
+    /// L2 caches read, but not in the bytes read from memory.
     fn snoop_filter(&self, at: usize, fills: &Next, difference: f64) -> Option<CauseKind> {
         // The logarithm and its inverse round.
         const ROUNDING: f64 = 1e-9;
@@ -487,7 +491,8 @@ impl Explainer<'_> {
         is_cause.then(|| CauseKind::SnoopFilter { fills: more(fills), reads, evictions })
     }
 
-    /// True if lines of so many bytes can cost as many cycles as the node needs in addition, by `difference` (ln).
+    /// True if the lines in `bytes` can cost the node's additional cycles. `difference` is the term (ln T)
+    /// that shows these cycles.
     fn can_cost(&self, bytes: f64, at: usize, difference: f64) -> bool {
         let counted = self.class[self.whole.nodes[at]].as_ref();
         let cycles =

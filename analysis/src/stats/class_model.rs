@@ -41,7 +41,8 @@ pub struct NodeEstimate {
     pub proved: f64,
     /// Standard deviation of the error of `difference`.
     pub error: f64,
-    /// `proved` / sqrt(t^2 + error^2) / (1 + 4 / n), n nodes: N(0, 1) or less for a healthy node.
+    /// `proved` / sqrt(t^2 + error^2) / (1 + 4 / n) for n nodes. For a healthy node it is N(0, 1), or closer
+    /// to 0.
     pub score: f64,
     /// The probability that the node is slow.
     pub slow: f64,
@@ -63,7 +64,7 @@ pub struct ClassPrior {
     pub spread: (f64, f64),
     /// Mean slowdown of slow nodes.
     pub slow_mean: f64,
-    /// w ~ Beta(1, b): b - 1 healthy nodes were seen before.
+    /// b: w ~ Beta(1, b), as if the model had seen b - 1 healthy nodes before.
     pub healthy_before: f64,
 }
 

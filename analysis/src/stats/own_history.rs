@@ -189,8 +189,9 @@ fn without_bad_sessions(
 const SLOWER: usize = 0;
 const FASTER: usize = 1;
 
-/// For one residual, the spread is larger by this factor plus 1. We chose the number so that few healthy
-/// fleets whose nodes vary by 0.2 to 0.6 % have a changed node.
+/// The spread is multiplied by 1 plus this number divided by (number of residuals + number of assumed
+/// sessions). We chose the number so that few healthy fleets whose nodes vary by 0.2 to 0.6 % have a changed
+/// node.
 const WIDENED: f64 = 4.0;
 
 /// The variance of a node's sessions (ln T) without the error of their medians, pooled over the nodes of a class. It

@@ -1,4 +1,4 @@
-//! How far nodes differ: a measure of spread that is robust against up to half of bad values.
+//! How far nodes differ: a measure of spread that remains useful if nearly half of the values are bad.
 
 /// 1 / (sqrt(2) Phi^-1(5/8)). With it, Qn is the standard deviation of normal values. P. J. Rousseeuw and C. Croux,
 /// "Alternatives to the Median Absolute Deviation", JASA 88 (1993), print 2.2219; that is a misprint, which later

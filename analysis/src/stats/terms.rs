@@ -237,9 +237,9 @@ impl Decomposition {
     }
 }
 
-/// The decompositions of a class. For each node, the first decomposition that contains the node counts. The
-/// result has no decomposition that would count for no node. `ln_times` has the ln seconds of each node, and
-/// `class` its counts.
+/// The decompositions of a class. If several decompositions contain a node, the first of them is the one for
+/// this node. Each decomposition of the result is the one for at least one node. `ln_times` has the ln
+/// seconds of each node, and `class` its counts.
 ///
 /// A decomposition covers the nodes that have its counts, if these are at least two nodes and half of the
 /// class. (With fewer nodes, the reference could reflect another property that these nodes share.) If only

@@ -95,9 +95,9 @@ struct Estimate {
 /// differences of runs that belong together. For several such sessions, the unit's difference is the median
 /// of the differences of the sessions. A second difference is that between the median over its sessions with
 /// A and the median over its sessions with B. The variance of this difference also contains the spread of a
-/// unit's sessions. The more certain of the two differences counts. The variance of a median of k values is
-/// v_k sigma^2, with one sigma for the class. A unit whose runs vary clearly more has its own sigma
-/// (docs/method.md). `classes` is the number of classes that are compared together.
+/// unit's sessions. The more certain of the two differences counts; with one session, the first. The variance
+/// of a median of k values is v_k sigma^2, with one sigma for the class. A unit whose runs vary clearly more
+/// has its own sigma (docs/method.md). `classes` is the number of classes that are compared together.
 pub fn compare(
     units: &[Unit],
     rounding: f64,

@@ -3,7 +3,8 @@
 use super::{SessionTime, running_deviations};
 use crate::stats::within_nodes;
 
-/// The kind of a change. "Show" means: the session is nearer to the level after the change.
+/// The kind of a change. A session shows the change if it is nearer to the level after than to the level
+/// before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Course {
     /// Only the latest session shows it: the next one will tell whether it lasts.
