@@ -1,7 +1,6 @@
 //! Writes docs/metrics.md from the catalogue.
 
 use super::catalogue::{Catalogue, CpuTable, EventSpec, Meaning, Metric, Per, Sibling};
-use super::formula::Condition;
 use pmmpi::counters::open_counters::Scope;
 use std::fmt::Write;
 
@@ -11,42 +10,54 @@ const HEAD: &str = "\
 This page is generated from src/events/metrics/metrics.toml and src/events/metrics/cpus/*.toml. After a change there,
 `PMMPI_WRITE_DOCS=1 cargo test --release --workspace --exclude pmmpi-runner --lib metrics` writes the page again.
 
-The names in a formula are quantities or names of the processor's event table. For each name, the table has an event or
-a formula over events. If a name has no event and no formula, the table gives the reason. A value has the worst quality
-of its counts: exact is better than scaled, and scaled is better than partial. A missing value has a reason: the missing
-count, the divisor that is 0, or the check that failed. pmmpi bases no verdict on a count whose counter ran for less
-than a fifth of the time, nor on an event that `pmmpi validate` found unusable. If an event is sampled, pmmpi multiplies
-the number of samples by the sampling period. If an input gives a value for a name, pmmpi uses this value, even if the
-table could compute one.
+The names in a formula are quantities or names of the processor's event table. For each name, the table has an event, a
+formula over events, or the reason why it has neither. A table that is like another table shows only the differences; a
+name marked `dropped` does not exist in it. If the table has a formula or no event for a name, you can count an event
+under this name, for example `--events cpu/event=0x41,name=dc_misses/`. pmmpi then uses this count.
 
-pmmpi computes a metric of cores once for each core of a node. It uses the counts of the core's hardware threads, and
-the TSC of the rank that counted on this node. The value of a run is the mean over the cores. The mean leaves out each
-core whose counts are missing or contradict one another. If the mean leaves out cores, the value is partial, and its
-reason gives the number of these cores.
+A value has the worst [quality](measuring.md#counters) of its counts: exact is better than scaled, and scaled is better
+than partial. A missing value has a reason, for example the missing count, the divisor that is 0, or the check that
+failed. pmmpi bases no verdict on a count whose counter ran for less than a fifth of the time, nor on an event that
+`pmmpi validate` found unusable.
 
-The scope of a count shows what the count includes:
+pmmpi computes the metrics of the group `smt` for each core of a node, even if the program does not use the core. These
+metrics use the counts of the core's hardware threads, and the TSC of the rank that counted on this node. The value of a
+run is the mean over the cores of all nodes. The mean leaves out each core whose counts are missing or contradict one
+another. If the mean leaves out cores, the value is partial, and its reason gives the number of these cores.
 
-- task: only the program's own threads, on all hardware threads on which they run;
+The column `where` of an event table shows what a count includes in the metrics of a run:
+
+- task: only the program's own threads and child processes, on all hardware threads on which they run;
 - core: everything that runs on the hardware threads that the ranks of a node may use, including other programs;
-- socket: everything that runs on the sockets of the run's nodes, including other programs.
+- a core's first (or second) hardware thread: everything that runs there, for each core of the run's nodes;
+- socket: everything that runs on all sockets of the run's nodes, including other programs.
 
-pmmpi does not divide a count of scope socket by a count of the program. If the L3 cache counts its own misses, these
-counts have the scope socket. Then `l3_miss_rate` has no value, but `l3_miss_ratio` has a value.
+Task, core and socket are scopes. pmmpi does not divide a count of scope socket by a count of scope task. If the L3
+cache counts its own misses, these counts have the scope socket. Then `l3_miss_rate` has no value, but `l3_miss_ratio`
+has a value.
 
 ";
 
 const WORKED: &str = "\
 ## The worked tables of AMD-2008
 
-Tests reproduce every figure of section 5 to the printed digits. AMD-2008 does not mention the following:
+Section 5 of AMD-2008 has the results of two programs, called classic and improved. Its tables contain numbers of
+samples. A count is the number of samples, multiplied by the sampling period. (pmmpi itself does not sample.) Tests
+reproduce every value that the tables compute from the samples, to the printed digits. Some points need an explanation:
 
 - The \"Elapsed time\" of its tables comes from a clock and not from counts; \"Seconds\" in 5.2 is `seconds_by_cycles`.
-- 5.2 divides by the printed Seconds, which are rounded to four places. Without this rounding, the read bandwidth of the
-  two programs is 352.8801 and 2006.8634 MB/s (printed: 352.8797 and 2006.8907), the DRAM bandwidth 360.1273
-  and 2016.4503 (360.1268 and 2016.4778), and the improved write bandwidth 9.5869 (9.5871).
+- 5.2 divides by the printed Seconds, which are rounded to four places. Without this rounding, five of the six
+  bandwidths differ from the printed values:
+
+  | bandwidth, MB/s | classic | improved |
+  |---|---|---|
+  | read | 352.8801 (printed: 352.8797) | 2006.8634 (printed: 2006.8907) |
+  | write | 5.8883, as printed | 9.5869 (printed: 9.5871) |
+  | DRAM | 360.1273 (printed: 360.1268) | 2016.4503 (printed: 2016.4778) |
+
 - The values of 5.3 and 5.4 result only if the period of retired instructions is ten times the period of all other
-  events. Sections 4.3.1 and 4.4.1 suggest the period of instructions for data cache accesses, too; then the request
-  rate would be 5.894 instead of 0.589.
+  events. But sections 4.3.1 and 4.4.1 suggest the same period for instructions and data cache accesses. With equal
+  periods, the data cache request rate of the classic program would be 5.894 instead of 0.589.
 - The prose of 5.3 computes \"1/0.014\" for the improved program, and gives one miss per 71.5 instructions. 1/0.014 is
   71.4, and the unrounded rate gives 70.1. For the classic program, the prose computes \"1/0.085\", and gives 11.8; the
   unrounded rate gives 11.7.
@@ -90,9 +101,10 @@ fn groups(page: &mut String, catalogue: &Catalogue) {
             let Metric { name, formula, unit, text, source, .. } = metric;
             let per = match metric.per {
                 Per::Run => "",
-                Per::Core => "; value of each core, then the mean over the cores",
+                Per::Core => "; computed for each core, then averaged over the cores",
             };
-            let checks: Vec<&str> = metric.checks.iter().map(Condition::text).collect();
+            let checks: Vec<String> =
+                metric.checks.iter().map(|check| format!("`{}`", check.text())).collect();
             let checks = if checks.is_empty() {
                 String::new()
             } else {
