@@ -126,7 +126,7 @@ const ALL: &[Kernel] = &[
         ring_events: &[RingEvent::Misses(L1_MISSES), RingEvent::ServedByNext("dc_refills_l2")],
         ..kernel(
             "chase-l2",
-            "loads of lines that only the second-level cache holds",
+            "loads of lines that the second-level cache holds, but not the first-level cache",
             RING_TRIPS,
             BEYOND_L1,
             code::CHASE,
@@ -198,7 +198,7 @@ const ALL: &[Kernel] = &[
         without_prefetch: true,
         ..kernel(
             "read-no-prefetch",
-            "the same loads while prefetchers are off",
+            "loads, one from each line of an array, while the prefetchers are off",
             READ_TRIPS,
             Memory::Lines,
             code::READ,
@@ -223,12 +223,12 @@ const ALL: &[Kernel] = &[
     Kernel {
         stays_in_user_mode: false,
         others: &[Expected::between("instructions_kernel", 20.0, 20_000.0)],
-        ..kernel("system-calls", "getppid(2)", 20_000, Memory::None, code::SYSTEM_CALLS)
+        ..kernel("system-calls", "calls of getppid(2)", 20_000, Memory::None, code::SYSTEM_CALLS)
     },
     Kernel {
         stays_in_user_mode: false,
         others: &[Expected::exactly("context_switches", 0.0, 1.0)],
-        ..kernel("sleeps", "nanosleep(2) of 50 us", 20, Memory::Time, code::SLEEPS)
+        ..kernel("sleeps", "sleeps of 50 us with nanosleep(2)", 20, Memory::Time, code::SLEEPS)
     },
     Kernel {
         stays_in_user_mode: false,

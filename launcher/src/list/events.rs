@@ -216,8 +216,8 @@ impl Listable for Events {
         text.push_str(
             "\n\
              Append :u or :k to count only user mode or only kernel mode (cycles:u).\n\
-             A tracepoint is SUBSYSTEM:NAME (sched:sched_switch). An event without a name is\n\
-             rNNNN or PMU/FIELD=VALUE,.../ with these PMUs and fields:\n",
+             A tracepoint is SUBSYSTEM:NAME (sched:sched_switch). If an event has no name,\n\
+             write rNNNN, or PMU/FIELD=VALUE,.../ with one of these PMUs and its fields:\n",
         );
         for (pmu, fields) in &self.fields {
             let _ = writeln!(text, "  {pmu}: {}", fields.join(", "));

@@ -146,7 +146,10 @@ impl fmt::Display for NameError {
                 write!(f, "event {name} is ambiguous: write {}", ways.join(" or "))
             }
             Self::Modes { event, problem } => {
-                write!(f, "pmmpi cannot count {event} in one mode only, because {problem}. Remove u and k")
+                write!(
+                    f,
+                    "pmmpi cannot count {event} in this mode, because {problem}. Remove the mode (u, k or uk)"
+                )
             }
             Self::Nowhere { event } => {
                 write!(
