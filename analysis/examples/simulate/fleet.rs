@@ -35,7 +35,7 @@ pub enum Shape {
 }
 
 impl Default for Recipe {
-    /// The reference case of statistics.md.
+    /// The reference case of the design.
     fn default() -> Self {
         Self {
             nodes: 2000,

@@ -48,36 +48,39 @@ pub fn print() {
         "1000 nodes, 7 runs per node and session. ln T has a normal distribution. The standard deviation is"
     );
     println!(
-        "1.5 % between nodes, 0.3 % between the sessions of a node, 0.3 % between the runs of a node in a"
+        "1.5 % between nodes, 0.3 % between the sessions of a node, and 0.3 % between the runs of a node in a"
+    );
+    println!("session. In addition, each session makes all nodes slower or faster together, with a standard");
+    println!(
+        "deviation of 2 %. The simulation makes 1 % of the runs 10 to 30 % slower, and 1 % of the nodes 1 to"
     );
     println!(
-        "session, and 2 % between sessions for all nodes together. The simulation makes 1 % of the runs 10 to"
+        "12 % slower from a random session on. Each row names its differences from these values. In the row"
     );
     println!(
-        "30 % slower, and 1 % of the nodes 1 to 12 % slower from a random session on. Each row names its"
+        "with 1 node, 0 % replaces the 2 %. \"t3\" means that the deviations of a node's sessions have a t"
     );
     println!(
-        "differences from these values. In the row with 1 node, the 2 % between sessions are 0 %. A row has"
+        "distribution with 3 degrees of freedom, so that some nodes have single bad sessions. A row has 100"
+    );
+    println!("fleets; with 20 nodes, it has 1000 fleets, and with 5 nodes or 1 node, 2000 fleets.");
+    println!();
+    println!(
+        "Precision and recall refer to the verdict SLOWED (in the row \"nodes become faster\": to FASTER). \"By"
     );
     println!(
-        "100 fleets; with 20 nodes, it has 1000 fleets, and with 5 nodes or 1 node, 2000 fleets. Precision"
+        "class\" is the share of the changed nodes that are SLOW or SLOW-TAIL in the latest session, in"
     );
     println!(
-        "and recall refer to the verdict SLOWED (in the row \"nodes become faster\": to FASTER). \"By class\""
+        "comparison with the class. \"Since right\" counts found changes above 3 %: it is the share for which"
     );
     println!(
-        "is the share of the changed nodes that are SLOW or SLOW-TAIL in the latest session, in comparison"
+        "the report gives the right first session. \"At least true\" is the share of the found changes that are"
     );
     println!(
-        "with the class. \"Since right\" counts found changes above 3 %: it is the share for which the report"
+        "really at least as large as `at_least`. The last three columns are mean numbers of healthy nodes per"
     );
-    println!(
-        "gives the right first session. \"At least true\" is the share of the found changes that are really"
-    );
-    println!(
-        "at least as large as `at_least`. The last three columns are mean numbers of healthy nodes per fleet"
-    );
-    println!("with this verdict.\n");
+    println!("fleet that have this verdict.\n");
     println!(
         "| fleets | precision | recall | recall, 2-3 % slower | recall, 3-5 % slower | recall, > 5 % slower | by class | since right | at least true | SLOWED \
          per fleet | FASTER | SUSPECT |"
@@ -109,44 +112,44 @@ pub fn print() {
         }
     }
     println!(
-        "\nThe next table shows the kinds of the changes (column HOW in the report). STEP or LATEST, UNSTEADY"
+        "\nThe next table shows the kinds of the changes (column HOW in the report). The columns \"STEP or"
     );
     println!(
-        "and CREEP are shares of the found nodes; the rest is STEPS. \"The bad session is named\" counts the"
+        "LATEST\", \"UNSTEADY\" and \"CREEP\" show shares of the found nodes; the other found nodes are STEPS."
     );
     println!(
-        "changed nodes that are not SLOWED: it is the share for which the report names the first changed"
+        "\"The bad session is named\" counts the changed nodes that are not SLOWED: it is the share for which"
     );
     println!(
-        "session, and no other session, as bad. The last column is the share of the healthy nodes for which"
+        "the report names the first changed session, and no other session, as bad. The last column is the"
     );
-    println!("the report names a bad session.\n");
+    println!("share of the healthy nodes for which the report names a bad session.\n");
     println!(
         "| fleets | STEP or LATEST | UNSTEADY | CREEP | the bad session is named | healthy nodes with a bad session |"
     );
     println!("|---|---|---|---|---|---|");
     courses.iter().for_each(|course| println!("{course}"));
     println!(
-        "\n\"t3\" means that the deviations of a node's sessions have a t distribution with 3 degrees of"
+        "\nIn the row with \"t3\": if the latest session of a healthy node is bad, the node is SLOWED, and the"
     );
     println!(
-        "freedom. So a node has single bad sessions. If the latest session of a healthy node is bad, the node"
+        "kind of the change is LATEST; the first table counts this as false. After the next good session, the"
     );
-    println!(
-        "is SLOWED, and the kind of the change is LATEST; the first table counts this as false. After the"
-    );
-    println!("next good session, the node is no longer SLOWED.\n");
+    println!("node is no longer SLOWED.\n");
     whole_class();
 }
 
 fn whole_class() {
     println!(
-        "The whole class: the level of the class varies from session to session with a normal distribution. The"
+        "The whole class: each session makes all nodes slower or faster together, with a normal distribution."
     );
     println!(
-        "table shows the share of 200 healthy classes of 50 nodes in which the report finds a change of the"
+        "The spread is its standard deviation. The table shows the share of 200 healthy classes of 50 nodes"
     );
-    println!("class. Such a change is real, because all nodes show it, but it does not last.\n");
+    println!(
+        "in which the report finds a change of the class. Such a change is real, because all nodes show it,"
+    );
+    println!("but it does not last.\n");
     println!("| spread of the sessions | 2 sessions | 3 | 6 | 12 | 52 |\n|---|---|---|---|---|---|");
     for common_sd in [0.002, 0.005, 0.01, 0.02] {
         let share = |sessions: usize| {

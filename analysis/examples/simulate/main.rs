@@ -76,25 +76,29 @@ fn reference() {
         "2000 nodes, 7 runs per node. ln T has a normal distribution, with a standard deviation of 1.5 %"
     );
     println!(
-        "between nodes and of 0.3 % between the runs of a node. The simulation makes 1 % of the runs 10 to"
+        "between nodes and of 0.3 % between the runs of a node. The simulation makes 1 % of the runs 10 to 30"
     );
     println!(
-        "30 % slower, and 1 % of the nodes 3 to 12 % slower (uniformly distributed). Precision and recall"
+        "% slower, and 1 % of the nodes 3 to 12 % slower (uniformly distributed). Precision and recall count"
     );
     println!(
-        "count only these runs and nodes as slow. \"Recall, nodes > 5 % slower\" counts only those slow nodes"
+        "only these runs and nodes as slow. \"Recall, nodes > 5 % slower\" counts only those slow nodes that"
     );
     println!(
-        "that the simulation makes more than 5 % slower. SLOW is the verdict of pmmpi. \"mean, z > 3\","
-    );
-    println!("\"Tukey 1.5 on medians\", \"MAD z > 3.5\" and \"fixed > 5 %\" are simple rules for comparison");
-    println!(
-        "(`analysis/examples/simulate/methods.rs`). The last row counts runs, not nodes: it is pmmpi's test"
+        "the simulation makes more than 5 % slower. \"False per fleet\" is the mean number of false findings."
     );
     println!(
-        "for slow runs. This test uses Benjamini-Hochberg (BH) at 1 % over all runs of the class, and a slow"
+        "SLOW is the verdict of pmmpi. \"mean, z > 3\", \"Tukey 1.5 on medians\", \"MAD z > 3.5\" and \"fixed > 5 %\""
     );
-    println!("run must be more than 2 % slower than the median of its node.\n");
+    println!(
+        "are simple rules for comparison (`analysis/examples/simulate/methods.rs`). The last row counts runs,"
+    );
+    println!(
+        "not nodes: it is pmmpi's test for slow runs. This test uses Benjamini-Hochberg (BH) at 1 % over all"
+    );
+    println!(
+        "runs of the class. A slow run must also be more than 2 % slower than the median of its node.\n"
+    );
     for count in [FLEETS, MANY] {
         println!("{count} fleets:\n");
         heading();
@@ -142,7 +146,7 @@ fn robustness() {
         );
     }
     let (score, runs) = cases::of_adaptive_screening(&Recipe::default(), 0..FLEETS);
-    row(&format!("3 runs, then 4 more of each suspect ({runs:.2} runs per node): SLOW"), &score);
+    row(&format!("3 runs, then 4 more of each SUSPECT node ({runs:.2} runs per node): SLOW"), &score);
     for (name, shape) in cases::shapes().into_iter().skip(1) {
         let recipe = Recipe { shape, ..Recipe::default() };
         for least in [Verdict::Slow, Verdict::SlowTail] {
@@ -168,12 +172,15 @@ fn small() {
     println!(
         "The table shows the share of 2000 classes in which pmmpi finds a SLOW-TAIL or SLOW node, and the"
     );
-    println!("share in which pmmpi finds a slow run. All nodes and runs are healthy here, so all");
     println!(
-        "of these findings are false. In a class of fewer than 20 nodes, the strongest verdict is SLOW-TAIL.\n"
+        "share in which pmmpi finds a slow run. All nodes and runs are healthy here, so all of these findings"
     );
     println!(
-        "| nodes | runs | spread of nodes | spread of runs | share with a SLOW-TAIL node | share with a slow run |"
+        "are false. The spread is the standard deviation of ln T. In a class of fewer than 20 nodes, the"
+    );
+    println!("strongest verdict is SLOW-TAIL.\n");
+    println!(
+        "| nodes | runs | spread of nodes | spread of runs | share with a SLOW-TAIL or SLOW node | share with a slow run |"
     );
     println!("|---|---|---|---|---|---|");
     for (nodes, runs, node_sd, run_sd) in [
@@ -207,18 +214,18 @@ fn bimodal() {
         "The table shows the share of classes for which the report warns (`bimodal-class`). In the columns"
     );
     println!(
-        "\"normal\", \"t5\" and \"skewed\", a class has one kind of nodes, so the warning is false. In the"
+        "\"normal\", \"t5\" and \"skewed\", a class has one kind of nodes, so the warning is false. In the other"
     );
     println!(
-        "other columns, a class has two kinds of nodes: the slower kind is half or a tenth of the nodes, and"
+        "columns, a class has two kinds of nodes: the slower kind is half or a tenth of the nodes. It is"
     );
     println!(
-        "is slower by 3, 4 or 6 standard deviations of one kind. All classes also have slow nodes and slow"
+        "slower by 3, 4 or 6 spreads; a spread is the standard deviation of ln T between the nodes of one"
     );
     println!(
-        "runs, as in the reference fleets. Each share comes from 1000 classes, or from 200 classes of 2000"
+        "kind. All classes also have slow nodes and slow runs, as in the reference fleets. Each share comes"
     );
-    println!("nodes.\n");
+    println!("from 1000 classes; with 2000 nodes, it comes from 200 classes.\n");
     println!(
         "| nodes | one kind: normal | t5 | skewed | two halves 3 spreads apart | 4 apart | 6 apart | a tenth 6 apart |"
     );
@@ -243,7 +250,7 @@ fn bimodal() {
 fn drift() {
     println!("## Over time\n");
     let score = cases::flaky(0..FLEETS);
-    println!("Flaky nodes: {FLEETS} fleets of 2000 nodes with 20 runs each. In a twentieth of the nodes,");
+    println!("Flaky nodes: {FLEETS} fleets of 2000 nodes, 20 runs per node. In a twentieth of the nodes,");
     println!("30 % of the runs are slow; in the other nodes, 1 % of the runs are slow.");
     println!(
         "Precision {:.3}, recall {:.3}, {:.2} false per fleet.\n",
@@ -255,12 +262,12 @@ fn drift() {
         "Drift: 10,000 nodes, 52 sessions. The median of a node varies by 0.4 % from session to session. From"
     );
     println!(
-        "session 31 on, each node is slower than before, relative to its class. \"Before\" means in sessions"
+        "session 31 on, each node is slower than before, relative to its class; the first column shows by how"
     );
     println!(
-        "1 to 30, \"after\" in session 31 or later. The last column is the median number of sessions until"
+        "much. \"Before\" means in sessions 1 to 30, \"after\" in session 31 or later. The last column is the"
     );
-    println!("the alarm; session 31 is number 1.\n");
+    println!("median number of sessions until the alarm; session 31 is number 1.\n");
     println!(
         "| slower by | share with an alarm before | share with the first alarm after | sessions until the alarm |"
     );
@@ -276,17 +283,19 @@ fn why() {
     println!("\n## Why\n");
     println!("The tables count those slow nodes that pmmpi judges UNUSUAL, SUSPECT, SLOW-TAIL or SLOW. The");
     println!(
-        "simulation makes these nodes 3 to 12 % slower, each with a known cause. Healthy nodes vary by 0.2 %"
+        "simulation makes these nodes 3 to 12 % slower, each with a known cause. In addition, all nodes vary"
     );
     println!(
-        "in instructions, 0.8 % in cycles per instruction (CPI), 1.2 % in frequency and 0.3 % in utilisation."
+        "by 0.2 % in instructions, 0.8 % in cycles per instruction (CPI), 1.2 % in frequency and 0.3 % in"
     );
     println!(
-        "Ranks that spin while they wait add instructions: the number of instructions varies by a further"
+        "utilisation. Ranks that spin while they wait add instructions: the number of instructions varies by"
     );
-    println!("0.5 %, without an effect on the time. The reported cause is right if it is the term that the");
     println!(
-        "simulation makes slower. In rows with three causes, each of three terms makes up a third of the"
+        "a further 0.5 %, without an effect on the time. The reported cause is right if it is the term that"
+    );
+    println!(
+        "the simulation makes worse. In rows with three causes, each of three terms makes up a third of the"
     );
     println!("slowdown; then the cause \"mixed\" counts as right.\n");
     for (title, nodes, slow, fleets) in [

@@ -25,17 +25,16 @@ pub fn print(part: u64) {
     println!(
         "`analysis/examples/simulate` has the details. \"n x k\" means n nodes with k runs each. A row that"
     );
+    println!("names no number of nodes has 100 nodes. Most rows have 7 runs per node and session.");
+    println!();
     println!(
-        "names no number of nodes has 100 nodes. Most rows have 7 runs per node and session. In a class of 20"
+        "In a class of 20 or more nodes, only SLOW counts as a finding; in a smaller class, SLOW-TAIL counts,"
     );
     println!(
-        "or more nodes, only SLOW counts as a finding; in a smaller class, SLOW-TAIL counts, too. Three"
+        "too. Three results count SLOW and SLOW-TAIL in all classes: \"`slower_by_at_least` true\", \"slower by"
     );
     println!(
-        "results count SLOW and SLOW-TAIL in all classes: \"`slower_by_at_least` true\", \"slower by 3 %\""
-    );
-    println!(
-        "and \"pairs of nodes with SLOW-TAIL or more, in the wrong order\". \"Warned\" is the share of the"
+        "3 %\" and \"pairs of nodes with SLOW-TAIL or more, in the wrong order\". \"Warned\" is the share of the"
     );
     println!(
         "fleets for which the report gives the warning about such a case. A drain is false if the node is at"
@@ -43,7 +42,7 @@ pub fn print(part: u64) {
     println!(
         "most 5 % slower than the other nodes. \"Stated\" is the limit that pmmpi promises. We chose the"
     );
-    println!("methods with other seeds.\n");
+    println!("methods and the limits with other seeds.\n");
     println!("| case | fleets | result | stated | measured |\n|---|---|---|---|---|");
     for Case { name, fleets, rates, stated } in cases() {
         let fleets = (fleets / part).max(1);
@@ -276,10 +275,16 @@ fn over_time() -> Vec<Case> {
         let nodes = [("recall", ">= 0.99"), ("false SLOW per fleet", "0"), ("warned", warned)];
         let runs = [("slow runs found", ">= 0.99"), ("false slow runs per fleet", "<= 0.01")];
         let stated = [&nodes[..], &runs].concat();
-        let name = format!("rounds differ by {:.0} %, 5 % of 100 nodes slow", effect * 100.0);
+        let name = format!(
+            "rounds differ by {:.0} %, 5 % of 100 nodes slow; another tool measured the runs",
+            effect * 100.0
+        );
         cases
             .push(case(name, 200, &stated, move |seeds| over_time::rounds(some, effect, Tool::Other, seeds)));
-        let name = format!("rounds differ by {:.0} %; each run of pmmpi is on one node", effect * 100.0);
+        let name = format!(
+            "rounds differ by {:.0} %, 5 % of 100 nodes slow; pmmpi measured the runs, each on one node",
+            effect * 100.0
+        );
         cases.push(case(name, 200, &nodes, move |seeds| over_time::rounds(some, effect, Tool::Pmmpi, seeds)));
     }
     let few = [("warned", "<= 0.01"), ("false slow runs per fleet", "<= 0.07")];

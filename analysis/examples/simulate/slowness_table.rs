@@ -7,24 +7,27 @@ use crate::slowness::{Fleet, OTHERS, SC18, Truth, of};
 pub fn print() {
     println!("\n## What goes with slowness\n");
     println!(
-        "`pmmpi report --correlate`: each class has {OTHERS} counters that have nothing to do with the time,"
+        "`pmmpi report --correlate`: each class has {OTHERS} counters that have nothing to do with the time, and"
     );
     println!(
-        "and two counters that may depend on the time. \"n x k\" means n nodes with k runs each. Runs vary by"
+        "two counters that may depend on the time. \"n x k\" means n nodes with k runs each. Runs vary by 0.3 %"
     );
     println!(
-        "0.3 % and nodes by 1.5 %. Counters vary by 10 % between the runs of a node, and by 10 % between"
+        "and nodes by 1.5 %. Counters vary by 10 % between the runs of a node, and by 10 % between nodes; a"
     );
     println!(
-        "nodes; a third of the {OTHERS} counters count only few events. Slow runs are 10 to 30 % slower. If a"
+        "third of the {OTHERS} counters count only few events. Slow runs are 10 to 30 % slower. If a row does not"
     );
     println!(
-        "row does not say otherwise, 1 % of the runs are slow, and the two counters count 1.5 to 2.2 times as"
+        "say otherwise, 1 % of the runs are slow, and the two counters count 1.5 to 2.2 times as much in slow"
     );
-    println!("much in slow runs, as in the SC18 paper ([method.md](method.md#why-causes)). In rows with");
-    println!("\"nothing\", no counter and no fact goes with slowness; in the row with DIMMs, no counter. A");
     println!(
-        "finding, within or between nodes, is false if the counter or fact has nothing to do with the time."
+        "runs, as in the SC18 paper ([method.md](method.md#why-causes)). In rows with \"nothing\", no counter"
+    );
+    println!("and no fact goes with slowness; in the row with DIMMs, only their number does.");
+    println!();
+    println!(
+        "A finding, within or between nodes, is false if the counter or fact has nothing to do with the time."
     );
     println!(
         "\"Only counts longer\" is the share of the found counters that the report marks with \"=time\": they"
