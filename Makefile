@@ -64,7 +64,7 @@ test: build ## run all tests except those of test-pmu and test-dist
 test-pmu: ## test hardware counters in an emulated machine made from Debian's packages
 	@CARGO="$(CARGO)" tests/rig/pmu-guest.sh $(CARGO_TARGET_DIR)/pmu
 
-bench-pmu: ## measure what reading a counter costs in that emulated machine
+bench-pmu: ## measure what counters and probes cost in the emulated machine of test-pmu
 	@CARGO="$(CARGO)" tests/rig/pmu-guest.sh $(CARGO_TARGET_DIR)/pmu cost
 
 lint: deps-test ## check formatting and run clippy: any warning is an error
@@ -81,11 +81,11 @@ bench: build ## measure what pmmpi costs, compared with other programs; writes b
 	$(RELEASE)/pmmpi-bench $(STAGE)/bin/pmmpi $(PEERS)/bin/python > $(CARGO_TARGET_DIR)/RESULTS.md
 	cp $(CARGO_TARGET_DIR)/RESULTS.md bench/RESULTS.md
 
-bench-%: build ## run one part of bench, on stdout: start, jobs, counters, regions, scale, widths, bounds, report, screens or years
+bench-%: build ## run and print one part of bench: start, jobs, counters, regions, scale, widths, bounds, report, screens or years
 	@bench/peers/venv.sh $(PEERS)
 	@$(RELEASE)/pmmpi-bench $(STAGE)/bin/pmmpi $(PEERS)/bin/python $*
 
-bench-kernels: ## run kernels of pmmpi screen and their originals in C in turns (the original of dgemm is OpenBLAS: install it)
+bench-kernels: ## time kernels of pmmpi screen and their originals in turns (install OpenBLAS first: the original of dgemm)
 	@for part in triad triad-nt latency dgemm; do \
 		$(CARGO) run --release --locked --quiet -p pmmpi-screen-kernels --example in_turns -- $$part || exit 1; \
 	done

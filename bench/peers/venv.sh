@@ -19,7 +19,7 @@ make_it() {
 if make_it > "$log" 2>&1; then
     cp "$wanted" "$folder"
 else
-    echo "without the Python packages of $wanted, which could not be installed (no network?):" >&2
+    echo "the Python packages of $wanted could not be installed (no network?), so pmmpi-bench does not measure them:" >&2
     tail -3 "$log" >&2
     rm -rf "$folder"
 fi

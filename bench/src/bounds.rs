@@ -15,7 +15,8 @@ pub const NODES: u32 = 20_000;
 /// Measures in processes of their own. Returns Markdown.
 pub fn report() -> Result<String, Box<dyn Error>> {
     const ROUNDS: usize = 7;
-    let mut text = format!("## Bounds of {RANKS} ranks on {NODES} nodes ({ROUNDS} processes)\n\n");
+    let mut text =
+        format!("## Bounds of {RANKS} ranks on {NODES} nodes ({ROUNDS} processes, one per row)\n\n");
     text += "| time for the bounds, ms | peak memory, MB |\n|---|---|\n";
     for _ in 0..ROUNDS {
         let output = Command::new(std::env::current_exe()?).arg(CHILD).output()?;

@@ -100,7 +100,9 @@ fn registers() -> String {
     let counter = ThreadCounter::open(Encoding::new(kind::HARDWARE, INSTRUCTIONS));
     match counter.map_err(|gap| gap.to_string()).and_then(|counter| time_registers(&counter)) {
         Ok(text) => text,
-        Err(why) => format!("\nCounts cannot be read without a system call on this machine: {why}.\n"),
+        Err(why) => format!(
+            "\nCounts cannot be read without a system call on this machine (event: instructions): {why}.\n"
+        ),
     }
 }
 

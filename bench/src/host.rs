@@ -16,7 +16,8 @@ pub fn describe() -> String {
     format!(
         "# What pmmpi costs\n\n\
          Unless a section says otherwise, `make bench` measured these values with pmmpi {}, and the variants \
-         in a table ran in turns. A value with brackets is a median; the brackets contain the quartiles.\n\n\
+         in a table ran in turns. A value with brackets is a median; the brackets contain the quartiles. \
+         Peak memory is a median, too.\n\n\
          - {}, {} hardware threads{virtual_machine}, {} GiB, Linux {}\n- {}\n- {}\n- {}\n",
         env!("CARGO_PKG_VERSION"),
         or_unknown(facts.hardware.cpu_model_name),

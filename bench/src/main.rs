@@ -1,7 +1,7 @@
 //! Measures what pmmpi costs. Each figure and the figure that it is compared with come from the same run.
 //!
-//! Prints Markdown; `make bench` stores it in bench/RESULTS.md. The program alternates between the compared ways, in
-//! an order that rotates. So a machine that becomes slower affects all of them.
+//! Prints Markdown; `make bench` stores it in bench/RESULTS.md. Except in `probes`, the program alternates between the
+//! compared ways. So a machine that becomes slower affects all of them.
 
 mod bounds;
 mod counters;
@@ -137,7 +137,7 @@ fn run_file(folder: &Path) -> Result<PathBuf, Box<dyn Error>> {
     let files = std::fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path()));
     let files = files.collect::<Result<Vec<_>, _>>()?;
     let is_run = |path: &PathBuf| path.extension().is_some_and(|e| e == EXTENSION);
-    Ok(files.into_iter().find(is_run).ok_or("no run was saved")?)
+    Ok(files.into_iter().find(is_run).ok_or_else(|| format!("pmmpi saved no run in {}", folder.display()))?)
 }
 
 /// Runs a command to its end, silently; an error if it fails.

@@ -27,8 +27,8 @@ pub fn report(folder: &Folder) -> Result<String, Box<dyn Error>> {
     let ns = |rows: &[Vec<f64>], value: fn(&[f64]) -> f64| Spread::of(rows, value).text(1.0, 1);
     let mut text = format!(
         "## {ENTRIES} entries of a probe (bench/programs/probes.c, 1 rank, {ROUNDS} runs)\n\n\
-         An entry has no content. The program gives the median of the means of 1000 entries. All runs without \
-         pmmpi came first.\n\n\
+         An entry has no content. The program gives the median of the means, each over 1000 entries. \
+         All runs without pmmpi came first.\n\n\
          | variant | one entry, ns | an entry that encloses another one, both together, ns | the first entry of the thread, ns |\n\
          |---|---|---|---|\n"
     );
@@ -42,7 +42,7 @@ pub fn report(folder: &Folder) -> Result<String, Box<dyn Error>> {
     }
     let mut files = std::fs::read_dir(&runs)?.flatten().map(|entry| entry.path());
     let file = files.find(|path| path.extension().is_some_and(|e| e == run_file::EXTENSION));
-    let run = run_file::read(&file.ok_or("pmmpi stored no run")?)?;
+    let run = run_file::read(&file.ok_or_else(|| format!("pmmpi saved no run in {}", runs.display()))?)?;
     let counts = match run.probes.uncounted {
         Some(gap) => format!("Here an entry has no counts: {gap}."),
         None => "An entry includes the reads of two counters at each end.".to_owned(),

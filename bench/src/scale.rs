@@ -27,7 +27,7 @@ pub fn report(folder: &Folder) -> Result<String, Box<dyn Error>> {
     let ratio = Spread::of(&table, |row| (row[0] + row[1] + row[2]) / row[3]).text(1.0, 2);
     Ok(format!(
         "## {RANKS} ranks, oversubscribed (bench/programs/by_hand.c, Open MPI, {ROUNDS} runs)\n\n\
-         | part, on the rank that came last | ms |\n|---|---|\n\
+         | part (start and barriers: on the rank that came last) | ms |\n|---|---|\n\
          | pmmpi, from the end of MPI_Init to t1: settings from rank 0, setup, a barrier | {} |\n\
          | pmmpi, from t2 to t3: a barrier | {} |\n\
          | pmmpi, from t3 until rank 0 has every record | {} |\n\
@@ -45,7 +45,7 @@ pub fn report(folder: &Folder) -> Result<String, Box<dyn Error>> {
 /// The overhead of the only run in the folder, part by part, and the time by hand (ns). Removes the run.
 fn row(runs: &Path, by_hand: &Path) -> Result<Vec<f64>, Box<dyn Error>> {
     let file = run_file(runs)?;
-    let overhead = run_file::read(&file)?.overhead().ok_or("no rank reached t3")?;
+    let overhead = run_file::read(&file)?.overhead().ok_or("no rank in the run file reached t3")?;
     std::fs::remove_file(file)?;
     Ok(vec![
         overhead.starting_ns as f64,

@@ -45,7 +45,7 @@ pub fn report(folder: &Folder) -> Result<String, Box<dyn Error>> {
         text += &format!("| {} | {whole} | {adds} | {multiple} |\n", way.name);
     }
     if !perf_works {
-        text += "\n`perf stat` is not installed here.\n";
+        text += "\n`perf stat` is not installed or does not work here.\n";
     }
     Ok(text)
 }

@@ -22,7 +22,7 @@ pub fn report(folder: &Folder) -> Result<String, Box<dyn Error>> {
     let hosts = Hosts::new(folder.path())?;
     let (tool, out) = (pmmpi()?, folder.path().join("widths"));
     let mut text = format!(
-        "## Difference of the bounds, {HOSTS} hosts with clocks hours apart ({ROUNDS} rounds)\n\n\
+        "## Difference of the bounds, up to {HOSTS} hosts with clocks hours apart ({ROUNDS} rounds)\n\n\
          The last rank works {LATE_MS} ms longer than the others.\n\n\
          | ranks | Open MPI, us | relative to 4 ranks | MPICH, us | relative to 4 ranks |\n|---|---|---|---|---|\n"
     );
@@ -36,7 +36,7 @@ pub fn report(folder: &Folder) -> Result<String, Box<dyn Error>> {
                 command.arg(tool).arg("--quiet").arg("--out").arg(out).arg(program);
                 must_succeed(command.args([WORK_MS, &(ranks - 1).to_string(), LATE_MS]))?;
                 let file = run_file(out)?;
-                let bounds = run_file::read(&file)?.elapsed().ok_or("a rank is missing")?;
+                let bounds = run_file::read(&file)?.elapsed().ok_or("a rank is missing in the run file")?;
                 fs::remove_file(file)?;
                 Ok((bounds.upper_ns - bounds.lower_ns) as f64)
             }

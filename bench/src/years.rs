@@ -1,4 +1,4 @@
-//! `pmmpi report` on an archive of 100 million runs: one month, and the history of all nodes from medians.
+//! `pmmpi report` on an archive of 98 million runs: one month, and the history of all nodes from medians.
 
 use crate::peers::Peers;
 use crate::process::{Measured, Program};
@@ -65,7 +65,7 @@ pub fn report(folder: &Folder) -> Result<String, Box<dyn Error>> {
     let measured = Measured::in_turns(programs, ROUNDS)?;
     std::fs::remove_dir_all(&archive)?;
     Ok(format!(
-        "{title}\nThe month has {} million runs, and the medians have {} million rows. {ROUNDS} rounds.\n\n{}",
+        "{title}\nThe last month has {} million runs, and the medians have {} million rows. {ROUNDS} rounds.\n\n{}",
         f64::from(WORKLOADS * NODES * RUNS * LATEST) / 1e6,
         f64::from(WORKLOADS * NODES * SESSIONS) / 1e6,
         measured.text("", Some(0))
