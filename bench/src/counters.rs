@@ -65,7 +65,7 @@ fn default_set() -> Result<String, Failed> {
     Ok(text)
 }
 
-/// Four of the kernel's own events, which every machine has. They show the gain from a group.
+/// Four of the Linux kernel's own events, which every machine has. They show the gain from a group.
 fn four_events() -> Result<String, Failed> {
     let software = |id: u64| Event::counted(&id.to_string(), Encoding::new(kind::SOFTWARE, id));
     let events: Vec<Event> = (1..=4).map(software).collect();
@@ -94,7 +94,7 @@ fn four_events() -> Result<String, Failed> {
     Ok(text)
 }
 
-/// A count that the program reads itself, if processor and kernel allow it.
+/// A count that the program reads itself, if processor and Linux kernel allow it.
 fn registers() -> String {
     const INSTRUCTIONS: u64 = 1;
     let counter = ThreadCounter::open(Encoding::new(kind::HARDWARE, INSTRUCTIONS));
@@ -130,7 +130,12 @@ fn time_registers(counter: &ThreadCounter) -> Result<String, String> {
     let mut text =
         "\n| a count without a system call | us | relative to the instruction |\n|---|---|---|\n".to_owned();
     row(&mut text, "the bare instruction", &table, 0);
-    row(&mut text, "a count: read the kernel's page, the instruction, the page again", &table, 1);
+    row(
+        &mut text,
+        "a count: read the page of the Linux kernel, execute the instruction, read the page again",
+        &table,
+        1,
+    );
     Ok(text)
 }
 
