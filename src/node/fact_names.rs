@@ -39,5 +39,8 @@ pub const FACTS: [(&str, &str); 26] = [
     ("ethernet", "Ethernet ports that are up, with their rate"),
     ("pcie_adapters", "PCIe links of network adapters: speed and width"),
     ("pcie_gpus", "width of the PCIe links of GPUs; their speed depends on their load"),
-    ("gpus", "GPUs with their type, highest clock, power limit and ECC (NVIDIA)"),
+    (
+        "gpus",
+        "GPUs with their type, highest clock, power limit and ECC, and the version of the driver (NVIDIA)",
+    ),
 ];
