@@ -5,14 +5,14 @@
 #   prolog:       /etc/slurm/pmmpi-healthcheck.sh stop                 ends a measurement before a job starts
 #   by hand:      healthcheck.sh                                       the exit status is always 0
 #
-# This program ends at once: it reads one file, and starts the measurement in the background. It does not change the
-# state of the node in Slurm. A measurement starts only if Slurm says that the node is idle. If Slurm does not answer,
-# no measurement starts. At most one measurement runs at a time. `stop` ends the measurement at once. Without `stop`,
-# the measurement ends within two seconds after a job starts.
+# This program ends at once: it prints the last result, and starts the measurement in the background. It does not change
+# the state of the node in Slurm. A measurement starts only if Slurm says that the node is idle. If Slurm does not
+# answer, no measurement starts. At most one measurement runs at a time. `stop` ends the measurement, and waits for this
+# end for up to two seconds. Without `stop`, the measurement ends within two seconds after a job starts.
 #
-# The settings are lines NAME=VALUE in /etc/pmmpi/healthcheck.conf. Only root may be able to write this file. slurmd
-# does not pass environment variables on. So if sinfo is in an unusual folder, also set PATH in this file. If
-# slurm.conf is in an unusual folder, also set SLURM_CONF. Defaults are in parentheses:
+# The settings are lines NAME=VALUE in /etc/pmmpi/healthcheck.conf. This file must belong to root, and other users must
+# not be able to write it. slurmd does not pass environment variables on. So if sinfo is in an unusual folder, also set
+# PATH in this file. If slurm.conf is in an unusual folder, also set SLURM_CONF. Defaults are in parentheses:
 #   PMMPI            the executable of pmmpi (pmmpi in PATH)
 #   PMMPI_STATE      folder on a disk of the node, only for root (/var/lib/pmmpi/healthcheck)
 #   PMMPI_RESULTS    folder for the runs of all nodes, on a shared file system ($PMMPI_STATE/results). If each node
