@@ -93,8 +93,9 @@ codes! {
          alphabetical order."
         "b.pmr has the run id of a.pmr, but different contents"
     CoresDiffer "cores-differ"
-        "Nodes of a class have different numbers of hardware threads, or a kernel of a screen used different numbers. Such \
-         nodes may be slower or faster for this reason alone."
+        "Nodes of a class have different numbers of hardware threads, or a kernel of a screen used \
+         different numbers of hardware threads on them. Such nodes may be slower or faster for this reason \
+         alone."
         "Look for the reason: SMT, cores that are offline, a cgroup, a bound rank (--cores rank). If the nodes differ on \
          purpose, compare only equal nodes: pmmpi report --class-by cpu,microcode,memory,kernel,command,ranks,labels,hardware_threads."
         "nodes of a class use different numbers of hardware threads: 64 on 18 nodes, 32 on 2 nodes (n03, n07)"
@@ -108,8 +109,9 @@ codes! {
         "Copy the file again from the machine that measured the run."
         "run.pmr: is damaged: its checksum does not match"
     DependentRuns "dependent-runs"
-        "Successive runs of a node are alike, so several runs give little more information than one run. The report takes \
-         this into account, but the intervals of medians are too narrow."
+        "Successive runs of a node are alike, so they give less information than the same number of \
+         independent runs. The verdicts take this into account. The intervals of medians do not, so they \
+         are too narrow."
         "Leave more time between the runs: use `pmmpi repeat` with other work between the runs, or several \
          sessions."
         "successive runs of a node are alike (correlation 0.6): 7 runs of a node give as much information as \
@@ -122,8 +124,10 @@ codes! {
     EndedEarly "ended-early"
         "A screen has fewer rounds than the user asked for: a process of pmmpi was killed, a node stopped, a signal came, or \
          pmmpi could not save a run."
-        "The report uses the saved rounds. Examine the node that the warning names, and screen again."
-        "a screen ended early: n3 (rank 3): the process of pmmpi has ended during round 3 of triad, so the screen ends"
+        "The report uses the saved rounds. If the warning names a node, examine this node. Then screen \
+         again."
+        "a screen ended early: n3 (rank 3): the process of pmmpi was killed, has failed or does not answer \
+         during round 3 of triad, so the screen ends"
     EndedInRegion "ended-in-region"
         "The job ended while ranks were inside a region, or while ranks waited at the start or end of a region."
         "If some ranks wait at the start or end of a region, the other ranks did not reach this place: \
@@ -147,12 +151,14 @@ codes! {
         "session s2 has 20 suspects, and 0 nodes that were OK or FAST before; a comparison needs 3 such nodes; suspects \
          keep their earlier verdicts (./hpl)"
     FewRounds "few-rounds"
-        "A node has fewer than 3 runs of a kernel in a screen: differences may be noise. With so few runs, the node can only be \
-         OK or SUSPECT."
+        "A node has fewer than 3 runs of a kernel in a screen: differences may be noise. With so few runs, \
+         the comparison with the class gives only OK or SUSPECT."
         "Screen more rounds: --rounds 3+4 (three of all nodes, and four more of suspects) or --rounds 7."
         "n0222 has only 1 run of a kernel, but the report needs 3"
     FewRuns "few-runs"
-        "A node has fewer than 5 runs in a class: differences may be noise. With so few runs, the node can only be OK or SUSPECT."
+        "A node has fewer than 5 runs in a class: differences may be noise. With so few runs, the \
+         comparison with the class gives only OK or SUSPECT (unless `--min-runs` is smaller). In `pmmpi \
+         compare`: A or B has too few runs to show how much the times vary."
         "Measure 7 runs: --runs 7, or `pmmpi repeat --runs 7` for an MPI program."
         "n0222 has only 3 runs, but the report needs 5"
     FlakyNode "flaky-node"
@@ -222,7 +228,8 @@ codes! {
          hardware, or ends before it has read the hardware."
         "the run has no record of the hardware of n0222"
     NoiseFloor "noise-floor"
-        "Times vary too much to detect a node that is slower by --delta."
+        "Times vary too much, or their bounds are too far apart, to detect a node that is slower by \
+         --delta."
         "Measure longer work, or more runs."
         "a node's median is uncertain by 13.4 %: the report cannot detect a node that is 3.0 % slower (./hpl)"
     NotInTurns "not-in-turns"
@@ -303,13 +310,13 @@ codes! {
         "The node's time service is correcting a large clock error: look at `chronyc tracking` or `ntpq -p`."
         "the clock of n0222 ran 500 ppm fast during the run; the bounds of the run allow for 600 ppm"
     SplitByLabel "split-by-label"
-        "A label, such as the number of the job, has a different value in almost every run. Each value makes a \
-         class of its own, so the report does not compare these runs."
+        "A label, such as the number of the job, has more than half as many values as there are runs. Each \
+         value makes a class of its own, so the report does not compare runs with different values."
         "Use the label `run` for a name of the run. Or leave labels out of the class: --class-by cpu,microcode,memory,kernel,command,ranks."
         "the label job has 7 values in 7 runs of ./hpl: the report does not compare runs with different values"
     TimeOrder "time-order"
-        "Nodes were measured at different times, and nodes that were measured soon after one another have similar \
-         elapsed times. The report cannot tell a slow node from a slow hour."
+        "Nodes were measured at different times or in different rounds, and their elapsed times seem to \
+         depend on this. The report cannot tell a slow node from a slow hour."
         "Measure all nodes in rounds: each node once, then each node again."
         "nodes measured one after another have similar times (von Neumann's ratio 0.31; about 2 if the order \
          has no effect): a slowdown of up to 7.9 % may come from the moment of the measurement; a node is SLOW \
@@ -345,7 +352,7 @@ codes! {
         "Add a column `started` with start times (RFC 3339)."
         "some sessions have no start time: the report orders the sessions by name"
     UnequalRuns "unequal-runs"
-        "Nodes of a class have very different numbers of runs."
+        "Some nodes of a class have at least three times as many runs as others."
         "Measure all nodes equally often."
         "nodes have between 5 and 101 runs: the report cannot detect small differences of nodes with few runs \
          (./hpl)"

@@ -67,8 +67,9 @@ impl RunFlag {
     pub fn meaning(self) -> &'static str {
         match self {
             Self::UnboundRanks => {
-                "several ranks of a node may run on all hardware threads of the node, so the Linux kernel may move them: \
-                 bind ranks, for example with `mpirun --bind-to core` or `srun --cpu-bind=cores`"
+                "a node has several ranks, and not all of them are bound: the Linux kernel may move the others to any \
+                 hardware thread of the node. Bind ranks, for example with `mpirun --bind-to core` or \
+                 `srun --cpu-bind=cores`"
             }
             Self::OverlappingRanks => {
                 "bound ranks share hardware threads: check how the launcher binds the ranks"
