@@ -62,8 +62,8 @@ impl fmt::Display for OverLimit {
         write!(
             f,
             "; pmmpi may mark {limit} (--max-nodes{origin}). pmmpi marked none, because many slow nodes may have a \
-             common cause, which a drain does not repair. Look for this cause, or repair and resume the marked nodes, or \
-             set --max-nodes to at least {}",
+             common cause, which a drain does not repair. Look for this cause, or repair the marked nodes and remove \
+             their marks, or set --max-nodes to at least {}",
             found + marked_before
         )
     }

@@ -126,8 +126,8 @@ missing or vary more), or broken (a part of pmmpi does not work). If a check is
 not ok, doctor shows a fix, but changes nothing. In an MPI job, one rank per
 node reports.
 
-Exit status: 0: no check is broken; 1: a check is broken (with --fail-on limits:
-limits or broken); 2: the command line is wrong.
+Exit status: 0: no check is broken (with --fail-on limits: all checks are ok);
+1: other results of the checks; 2: the command line is wrong.
 
 Example: pmmpi doctor
          srun -N4 -n4 -o doctor-%N.json pmmpi doctor --format json
@@ -136,8 +136,8 @@ Example: pmmpi doctor
     /// List what this machine can count, and the test loops of `validate`
     #[command(
         override_usage = "pmmpi list WHAT [FILTER] [--format text|json]",
-        after_help = "The column HERE is `yes` if this machine can count the event now. Otherwise the
-text below the table gives the reason.
+        after_help = "The column HERE is `yes` if this machine can now count all of the event. If not,
+the text below the table gives the reason.
 FILTER is part of a name or description. If no event matches, pmmpi takes FILTER
 itself as an event, such as cpu/event=0xc0/.
 
@@ -290,7 +290,8 @@ pub struct MeasurementArgs {
     /// Count in this scope: task (default), core or socket
     #[arg(long, value_name = "WHERE", value_enum, hide_possible_values = true)]
     pub scope: Option<ScopeArg>,
-    /// Instructions that you expect: instructions=N, or PART:instructions=N for each entry of a region or a probe
+    /// Expected number of instructions: instructions=N of one rank in the whole work, PART:instructions=N of one
+    /// rank in one entry of the region PART, or of one entry of the probe PART
     #[arg(long, value_name = "WHAT", hide = true)]
     pub expect: Vec<String>,
     /// Allow clock rate errors of up to N ppm

@@ -17,7 +17,7 @@ pub struct ScreenArgs {
     /// Run K rounds first, without measuring
     #[arg(long, value_name = "K", default_value_t = 1, hide = true)]
     pub warmup: u32,
-    /// Warm up for at least TIME, because some faults need heat
+    /// Warm up for at least TIME: some faults appear only on hot nodes
     #[arg(long, value_name = "TIME", hide = true)]
     pub soak: Option<String>,
     /// Memory for triad and latency arrays, such as 85% or 2G
@@ -42,7 +42,7 @@ pub struct ScreenArgs {
     /// Time limit of a kernel (default: 10m) or of PROGRAM
     #[arg(long, value_name = "TIME")]
     pub timeout: Option<String>,
-    /// Use all cores of the node, or all cores of the rank
+    /// Cores of a kernel: node (all of the node, if it has one rank) or rank (those to which the rank is bound)
     #[arg(
         long,
         value_name = "OF",
@@ -93,10 +93,10 @@ pub struct ScreenArgs {
         hide_default_value = true
     )]
     pub fail_on: ScreenFailOn,
-    /// Call a node slow if it is slower by more than PERCENT
+    /// Call a node slow if it is slower than its class by more than PERCENT (default: 3)
     #[arg(long, value_name = "PERCENT", hide = true)]
     pub delta: Option<String>,
-    /// Limit the false discovery rate over all kernels to PERCENT
+    /// Limit the false discovery rate over all kernels to PERCENT (default: 1)
     #[arg(long, value_name = "PERCENT", hide = true)]
     pub fdr: Option<String>,
     /// Print the commands that would drain slow nodes
@@ -105,10 +105,12 @@ pub struct ScreenArgs {
     /// Mark slow nodes in Slurm: drain, comment or feature
     #[arg(long, value_name = "HOW", value_enum, hide_possible_values = true)]
     pub apply: Option<ApplyArg>,
-    /// Mark at most N nodes (default: 5 % of the nodes, at least 1, at most 10)
+    /// Mark no node if more than N nodes are slow or still marked (default: 5 % of the nodes, at least 1, at
+    /// most 10)
     #[arg(long, value_name = "N", requires = "apply", hide = true)]
     pub max_nodes: Option<u32>,
-    /// Log all changes in FILE; use one FILE per cluster
+    /// Log all changes in FILE (default: node-actions.jsonl in the folder of the run files); use one FILE per
+    /// cluster. With a new FILE, pmmpi only prints what it would change
     #[arg(long, value_name = "FILE", requires = "apply", hide = true)]
     pub log: Option<PathBuf>,
     /// Compare with the screens in DIR, and add this screen
@@ -144,7 +146,7 @@ pub struct ActArgs {
     /// Mark nodes with: drain, comment or feature
     #[arg(long, value_enum)]
     pub apply: ApplyArg,
-    /// Mark at most N nodes
+    /// Mark no node if more than N nodes are slow or still marked
     #[arg(long)]
     pub max_nodes: Option<u32>,
     /// Log of all changes
@@ -180,7 +182,7 @@ impl KernelArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum CoresArg {
-    /// All cores of the node, if a rank has the node alone
+    /// All cores of the node; if several ranks share the node, each uses the cores to which it is bound
     Node,
     /// The cores to which the rank is bound
     Rank,
