@@ -164,8 +164,8 @@ fn a_static_program_is_measured_from_outside() {
 #[test]
 fn a_program_that_calls_through_a_handle_is_measured_from_outside() {
     let program = programs::plain("handle").display().to_string();
-    measured_from_outside(Mpi::OpenMpi, &[&program, "libmpi.so.40"], "through a handle of dlopen");
-    measured_from_outside(Mpi::Mpich, &[&program, "libmpich.so.12"], "through a handle of dlopen");
+    measured_from_outside(Mpi::OpenMpi, &[&program, "libmpi.so.40"], "through dlopen and dlsym");
+    measured_from_outside(Mpi::Mpich, &[&program, "libmpich.so.12"], "through dlopen and dlsym");
 }
 
 /// Only MPICH, because Open MPI 4.1 has no sessions.

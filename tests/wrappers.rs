@@ -82,7 +82,7 @@ fn a_job_that_another_launcher_starts_below_a_rank_is_left_alone() {
         let job = Job::local(outer, 1).arg(pmmpi()).arg("--out").arg(folder.path());
         let output = job.args(["sh", "-c", &inner]).run().success();
         assert_eq!(output.out().matches("of 2").count(), 2, "{}", output.out());
-        assert!(output.err().contains("another launcher started an MPI job"), "{}", output.err());
+        assert!(output.err().contains("the program itself started an MPI job"), "{}", output.err());
         assert!(output.err().contains("mpirun -n 2 pmmpi ./prog"), "{}", output.err());
         let runs = folder.runs();
         assert_eq!((runs.len(), runs[0].header.mode), (1, Mode::Plain));

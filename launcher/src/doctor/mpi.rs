@@ -299,7 +299,7 @@ pub fn launch(machine: &dyn Machine) -> Check {
         (Some(launcher), Some(family)) => Check::ok(
             NAME,
             format!("started by {launcher}, with the process manager of {}", family.name()),
-            format!("pmmpi measures plain programs with the runner of {}", family.name()),
+            format!("pmmpi measures plain programs with its own runner for {}", family.name()),
         ),
         (Some(launcher), None) if launcher != "srun" => Check::limits(
             NAME,

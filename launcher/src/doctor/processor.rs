@@ -190,7 +190,8 @@ pub fn turbo(machine: &dyn Machine) -> Check {
         None => Check::ok(
             NAME,
             "off",
-            "the frequency does not depend on temperature or on the work of other cores",
+            "the frequency does not depend on the number of busy cores; a hot processor or a power limit can \
+             still lower it",
         ),
         Some((off, file)) => Check::limits(
             NAME,

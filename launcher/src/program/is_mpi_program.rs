@@ -137,8 +137,8 @@ pub fn unseen(program: &Path) -> &'static str {
             "the program runs as another user or group, so the loader ignores LD_PRELOAD"
         }
         _ => {
-            "possible reasons: MPI sessions, calls through a handle of dlopen, or a container with its own \
-             /proc"
+            "the program may use only MPI sessions (MPI_Session_init), may call MPI through dlopen and dlsym, \
+             or may run in a container with its own /proc"
         }
     }
 }

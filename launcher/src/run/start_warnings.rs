@@ -31,8 +31,8 @@ fn measured_alone(task: &Task) -> Option<String> {
     let ranks = task.launch.size.map_or("several ranks".to_owned(), |size| format!("{size} ranks"));
     let why = match task.launch.family {
         Some(_) => {
-            "on each rank another program, such as a shell, started pmmpi. A later MPI program may need the rank's only \
-             MPI_Init, so pmmpi measures each rank alone. To measure all ranks together, add \
+            "a program such as a shell started pmmpi on each rank. A later MPI program may need the rank's \
+             only MPI_Init, so pmmpi measures each rank alone. To measure all ranks together, add \
              --mode ranks"
         }
         None if launcher == "srun" => {

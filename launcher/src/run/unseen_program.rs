@@ -68,7 +68,7 @@ pub fn keep(
 
 fn warn_that_it_is_no_more(task: &Task, shared: &SharedMemory) {
     let why = if shared.live().has(Fault::OtherLaunch) {
-        "another launcher started an MPI job inside the program. To measure that job, put pmmpi into its \
+        "the program itself started an MPI job with a launcher. To measure that job, put pmmpi into its \
          launch command: mpirun -n 2 pmmpi ./prog"
             .to_owned()
     } else if shared.live().has(Fault::OtherLibc) {
