@@ -38,7 +38,7 @@ pub const FACTS: [(&str, &str); 26] = [
     ("infiniband", "InfiniBand and RoCE ports with their rate; down: a port that is not active"),
     ("ethernet", "Ethernet ports that are up, with their rate"),
     ("pcie_adapters", "PCIe links of network adapters: speed and width"),
-    ("pcie_gpus", "width of the PCIe links of GPUs; their speed depends on their load"),
+    ("pcie_gpus", "PCIe links of GPUs: width (not speed, which depends on the load)"),
     (
         "gpus",
         "GPUs with their type, highest clock, power limit and ECC, and the version of the driver (NVIDIA)",

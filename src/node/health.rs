@@ -1,9 +1,8 @@
 //! What the Linux kernel counts when a node does not work as it should: throttling, corrected errors, links that go
 //! down, memory from another place or of another kind than wanted.
 //!
-//! The counts need no PMU and no rights. The node's reader reads them before and after the work. So a run has the
-//! growth of each count while the run took place. Like [`super::facts`], this module reads everything under a root
-//! path.
+//! The counts need no PMU and no rights. On each node, one process reads them before and after the work. So a run has
+//! the growth of each count during the run. Like [`super::facts`], this module reads everything under a root path.
 
 use super::cpu_set::CpuSet;
 use super::inventory::Inventory;
@@ -17,8 +16,8 @@ pub const HEALTH_COUNTS: [(&str, &str); 16] = [
     ("core_throttles", "how often cores were too hot and ran slower (Intel)"),
     ("socket_throttles", "how often sockets were too hot and ran slower (Intel)"),
     ("socket_throttled_ms", "time in which sockets ran slower because of heat (ms; Intel)"),
-    ("memory_errors_corrected", "errors of the memory that ECC corrected"),
-    ("memory_errors_uncorrected", "errors of the memory that ECC could not correct"),
+    ("memory_errors_corrected", "memory errors that ECC corrected"),
+    ("memory_errors_uncorrected", "memory errors that ECC could not correct"),
     (
         "huge_page_fallbacks",
         "how often a program should have got a transparent huge page, but the Linux kernel had none and gave small pages",
@@ -34,8 +33,8 @@ pub const HEALTH_COUNTS: [(&str, &str); 16] = [
     ("network_drops", "packets that were dropped because the port or the node had no room for them"),
     ("pcie_errors_corrected", "corrected PCIe errors of network adapters and GPUs"),
     ("gpu_throttled_ms", "time in which GPUs ran slower because of heat or power (ms; NVIDIA)"),
-    ("gpu_memory_errors_corrected", "errors of GPU memory that ECC corrected (NVIDIA)"),
-    ("gpu_memory_errors_uncorrected", "errors of GPU memory that ECC could not correct (NVIDIA)"),
+    ("gpu_memory_errors_corrected", "GPU memory errors that ECC corrected (NVIDIA)"),
+    ("gpu_memory_errors_uncorrected", "GPU memory errors that ECC could not correct (NVIDIA)"),
 ];
 
 /// Names of other counts, with their meaning: how much a node sent, received or used says nothing about its health.
@@ -48,7 +47,10 @@ pub const USAGE_COUNTS: [(&str, &str); 3] = [
         "network_bytes_sent",
         "bytes that ports of physical network adapters sent, for all programs of the node",
     ),
-    ("network_bytes_received", "bytes that these ports received"),
+    (
+        "network_bytes_received",
+        "bytes that ports of physical network adapters received, for all programs of the node",
+    ),
 ];
 
 /// One count of a node in a run.
