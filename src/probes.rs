@@ -1,4 +1,5 @@
-//! Probes: short sections of one thread that a program names itself, without a barrier and without a system call.
+//! Probes: short sections of one thread, which a program names itself. They need no barrier. They need no system call
+//! either, except when a thread uses a name for the first time.
 //!
 //! This module holds probes after the measurement. [`crate::session::live_probes`] measures them.
 

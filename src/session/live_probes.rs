@@ -1,8 +1,8 @@
 //! A process's probes during the measurement.
 //!
-//! A thread enters and leaves a probe on its own: no barrier, no system call, no lock, and memory only for a name that
-//! is new to the thread. Each thread has accounts of its own; rank 0 gets the sums at the end. So the probes of a
-//! rank that ends badly are lost.
+//! A thread enters and leaves a probe on its own: no barrier, no system call, no lock. There are two exceptions: a name
+//! that is new to the thread takes memory, and the first probe of a thread also opens counters and takes a lock. Each
+//! thread has accounts of its own; rank 0 gets the sums at the end. So the probes of a rank that ends badly are lost.
 
 mod count_or_discard;
 mod registry;

@@ -11,14 +11,15 @@
 ! of a name, and records only the first 255 regions.
 !
 ! A probe is a short section of one thread. Its two routines are not collective: each thread enters and leaves on its
-! own, without a barrier and without a system call. Only when a thread enters its first probe, pmmpi opens counters and
-! thus makes system calls.
+! own, without a barrier and without a system call. There are two exceptions: when a thread enters its first probe,
+! pmmpi opens counters; and when a thread first uses a name, pmmpi takes memory for this name.
 !
 !     call pmmpi_probe_begin('kernel')
 !     ...
 !     call pmmpi_probe_end('kernel')
 !
-! Compile this file with the program. Without pmmpi all these routines do nothing.
+! pmmpi.h has the other rules: which threads may call the routines, and how many probes pmmpi records. Compile this file
+! with the program. Without pmmpi all these routines do nothing.
 !
 ! SPDX-License-Identifier: MIT OR Apache-2.0
 module pmmpi

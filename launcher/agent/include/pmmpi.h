@@ -11,8 +11,8 @@
  * 255 regions.
  *
  * A probe is a short section of one thread. Its two functions are not collective: each thread enters and leaves on its
- * own, without a barrier and without a system call. Only when a thread enters its first probe, pmmpi opens counters and
- * thus makes system calls.
+ * own, without a barrier and without a system call. There are two exceptions: when a thread enters its first probe,
+ * pmmpi opens counters; and when a thread first uses a name, pmmpi takes memory for this name.
  *
  *     pmmpi_probe_begin("kernel");
  *     ...
