@@ -1,4 +1,5 @@
-//! Bounds of durations across nodes, derived from the stamps of ranks. They hold whatever the clocks do.
+//! Bounds of durations across nodes, derived from the stamps of ranks. They hold for any offsets of the clocks, if
+//! no clock's rate error exceeds the limit (`--max-drift-ppm`).
 //!
 //! This module holds stamps, pings and the mathematics on them. [`crate::session`] takes the stamps; the analysis
 //! evaluates the bounds of many runs.

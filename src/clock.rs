@@ -1,7 +1,7 @@
 //! The clocks that a rank reads, each with its unit and its zero.
 //!
-//! This module reads times from the kernel and the processor. [`crate::bounds`] derives what times of several nodes
-//! prove.
+//! This module reads times from the Linux kernel and the processor. [`crate::bounds`] derives what times of several
+//! nodes prove.
 //!
 //! - [`monotonic_ns`]: `CLOCK_MONOTONIC`, nanoseconds since an instant fixed for one boot of one time
 //!   namespace (clock_gettime(2), time_namespaces(7)). Read through the vDSO: no system call.

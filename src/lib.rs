@@ -6,12 +6,13 @@
 //! 2. [`transport::gather`] joins the ranks' [`record::Part`]s on rank 0.
 //! 3. [`Run::assemble`] makes one [`Run`] of them.
 //! 4. [`record::run_file`] stores the run. If the job ends badly, [`partial`] has what is left of it.
-//! 5. [`Run::elapsed`] computes the two durations between which the job's elapsed time must lie, whatever the
-//!    clocks do: [`ElapsedBounds`], by the mathematics of [`bounds`].
+//! 5. [`Run::elapsed`] computes the two durations between which the job's elapsed time must lie, for any offsets
+//!    of the clocks: [`ElapsedBounds`], by the mathematics of [`bounds`].
 //!
 //! Invariants that all crates rely on:
 //! - The clocks of two nodes are never subtracted: [`bounds::Stamps`] does not allow it.
-//! - Between t1 and t2 the tool does nothing.
+//! - Between t1 and t2 a rank does only its own work and two snapshots of its counters, except what the program asks
+//!   for: regions and probes.
 //! - Raw values are stored, everything else is derived later. What was not measured is absent, never 0.
 //!
 //! This crate never prints, never ends the process, and never starts one.

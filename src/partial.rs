@@ -1,9 +1,10 @@
 //! `<out>/<run_id>.partial/`: the data of a run while it runs. If the run does not end well, this is all that is
 //! left.
 //!
-//! Ranks write to memory that they share with their launchers. One process per node carries this memory's content
-//! to the disk: see [`NodeFile`]. So there is one file per node, named after the node's clock and network namespace
-//! (within which launchers elect a leader), and one more for each launcher that reaches no leader.
+//! Each rank writes to memory that it shares with its `pmmpi` process, which started the rank's program. One process
+//! per node, the leader, carries this memory's content to the disk: see [`NodeFile`]. So there is one file per node,
+//! named after the node's clock and network namespace (within which the `pmmpi` processes elect the leader). Each
+//! `pmmpi` process that reaches no leader writes one more file.
 //!
 //! | bytes of a frame | hold |
 //! |---|---|

@@ -1,5 +1,5 @@
-//! Finds pmmpi's other files from this program's own path. The libraries of `PREFIX/bin/pmmpi` are in
-//! `PREFIX/lib/pmmpi`; in a build tree they are in the same folder as pmmpi.
+//! Finds pmmpi's other files from this program's own path, or in the folder PMMPI_LIBDIR. The libraries of
+//! `PREFIX/bin/pmmpi` are in `PREFIX/lib/pmmpi`; in a build tree they are in the same folder as pmmpi.
 
 use crate::launch::RunnerFamily;
 use crate::program;

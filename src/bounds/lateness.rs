@@ -1,9 +1,9 @@
-//! Lateness: how much later each node reaches the end barrier than the others, whatever the clocks do.
+//! Lateness: how much later each node reaches the end barrier than the others, for any offsets of the clocks.
 //!
 //! In the notation of `src/bounds/elapsed.rs`, let A_n be the true instant of node n's last t2, which its clock
 //! reads as c_n. Two values are wanted:
-//! - A_n - max over m != n of A_m: how long all others wait for n. This is above zero for at most one node. For
-//!   every other node it shows how much sooner than the last node it is done.
+//! - A_n - max over m != n of A_m: how long all others wait for n. This is above zero for at most one node. Below
+//!   zero, the value shows how much sooner than the last node the node n is done.
 //! - A_n - (the median of all A_m).
 //!
 //! # The bounds

@@ -1,7 +1,7 @@
 //! How far a time service changed a clock's rate during a run.
 //!
-//! A time service slews `CLOCK_MONOTONIC` so that it follows the time of day: the kernel and ntpd by up to 500 ppm
-//! (ntp_adjtime(2)), chronyd by up to 83,333 ppm (chrony.conf(5), maxslewrate). A realistic limit for a quartz
+//! A time service slews `CLOCK_MONOTONIC` so that it follows the time of day: the Linux kernel and ntpd by up to 500
+//! ppm (ntp_adjtime(2)), chronyd by up to 83,333 ppm (chrony.conf(5), maxslewrate). A realistic limit for a quartz
 //! oscillator does not cover that. `CLOCK_MONOTONIC_RAW` counts the same oscillator and is never slewed
 //! (clock_gettime(2)), so a comparison of the two shows the slew.
 

@@ -1,9 +1,9 @@
-//! Events that an Arm processor lacks, but that its kernel opens.
+//! Events that an Arm processor lacks, but that the Linux kernel opens.
 //!
 //! The registers PMCEID0_EL0 and PMCEID1_EL0 list the architectural events that a processor counts (Arm
-//! Architecture Reference Manual, "The Performance Monitors Extension"). The kernel checks them for events by its
-//! own names, but not for a raw code: such an event opens and always reads 0. In sysfs, a PMU lists only those of
-//! its named events that the registers have.
+//! Architecture Reference Manual, "The Performance Monitors Extension"). If an event has one of the Linux kernel's
+//! own names, the Linux kernel checks these registers. It does not check them for a raw code: such an event opens,
+//! but always reads 0. In sysfs, a PMU lists only those of its named events that the registers have.
 
 use super::event::{Encoding, kind};
 use std::collections::BTreeSet;

@@ -1,9 +1,9 @@
 //! What the PMU of a core counts at once.
 //!
-//! The kernel refuses a group of events that never fits (perf_event_open(2), EINVAL). So this module asks the kernel,
-//! and not the processor (Intel: CPUID 0AH, AMD: CPUID 8000_0022H, Arm: PMCR_EL0.N). The kernel has read these
-//! registers, and knows which events fit which counters. In a virtual machine, the kernel also knows which counters
-//! the hypervisor gives.
+//! The Linux kernel refuses a group of events that never fits (perf_event_open(2), EINVAL). So this module asks the
+//! Linux kernel, and not the processor (Intel: CPUID 0AH, AMD: CPUID 8000_0022H, Arm: PMCR_EL0.N). The Linux kernel
+//! has read these registers, and knows which events fit which counters. In a virtual machine, it also knows which
+//! counters the hypervisor gives.
 
 use super::core_pmus::kinds_of_cores;
 use super::event::{Encoding, Event, Group, kind};

@@ -1,9 +1,9 @@
 //! The default events of a run.
 //!
 //! They form two groups. On Intel, the processor's events take the fixed counters (cycles, reference cycles,
-//! instructions) and two programmable ones; on AMD Zen and Arm they take five of six counters. So nothing
-//! multiplexes, with the NMI watchdog on or off. The kernel's events are a group of their own because they also
-//! count without a PMU.
+//! instructions) and two programmable ones; on AMD Zen and Arm they take at most five of six counters. So
+//! nothing multiplexes, with the NMI watchdog on or off. The Linux kernel's events are a group of their own because
+//! they also count without a PMU.
 
 use super::event::{Encoding, Event, Group, Modes, kind};
 

@@ -1,5 +1,5 @@
-//! What the counters count in a region without content: the kernel's work for two snapshots. Counts of short regions
-//! are compared with it.
+//! What the counters count in a region without content: the Linux kernel's work for two snapshots. The report
+//! compares the counts of short regions with these counts.
 
 use super::counter_table::was_read;
 use super::open_counters::{GROUP_HEAD, OpenCounters, Opened};

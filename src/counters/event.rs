@@ -1,4 +1,4 @@
-//! Resolved events: the numbers that the kernel takes. No event name needs a look-up.
+//! Resolved events: the numbers that the Linux kernel takes. No event name needs a look-up any more.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! Counters of the kernel: perf_event_open(2), through the crate perf-event2.
+//! Counters of the Linux kernel: perf_event_open(2), through the crate perf-event2.
 
 use super::arm;
 use super::count_and_quality::Gap;

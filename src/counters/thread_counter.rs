@@ -1,10 +1,11 @@
-//! A counter that its own thread reads without a system call, if processor and kernel allow it.
+//! A counter that its own thread reads without a system call, if the processor and the Linux kernel allow it.
 //!
-//! A page of the kernel names the register in which an event is counted. The program reads the register, then
-//! checks that the page has not changed meanwhile (perf_event_open(2), "MMAP layout"). perf-event2 does this only
-//! with x86's registers: elsewhere its Sampler::read_user has no value. On Arm kernel.perf_user_access must be 1.
+//! A page of the Linux kernel names the register in which an event is counted. The program reads the register, then
+//! checks that the page has not changed meanwhile (perf_event_open(2), "MMAP layout"). The crate perf-event2 does this
+//! only with x86's registers: elsewhere its Sampler::read_user has no value. On Arm, the setting
+//! kernel.perf_user_access must be 1.
 //!
-//! Such a counter does not follow new threads and children: the kernel has no page for inherited counters.
+//! Such a counter does not follow new threads and children: the Linux kernel has no page for inherited counters.
 
 use super::arm;
 use super::count_and_quality::Gap;

@@ -1,5 +1,5 @@
-//! Which hardware threads share a core, by the kernel's files: pmmpi opens counters before the program starts, and
-//! needs this. Later, a run's [`crate::node::Topology`] has the same and everything else that hwloc knows.
+//! Which hardware threads share a core, according to the Linux kernel's files. pmmpi needs this to open counters before
+//! the program starts. The [`crate::node::Topology`] of a run comes from hwloc; it has the same, and more.
 
 use super::cpu_set::CpuSet;
 use super::kernel_files::text;

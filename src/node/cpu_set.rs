@@ -1,4 +1,4 @@
-//! Sets of hardware threads, as the kernel lists them.
+//! Sets of hardware threads, as the Linux kernel lists them.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;

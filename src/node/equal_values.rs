@@ -1,4 +1,4 @@
-//! Equal values with their number.
+//! Counts equal values: "2 x a, 1 x b".
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The small files in which the kernel describes the machine.
+//! The small files in which the Linux kernel describes the machine.
 
 use std::io::Read;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! How an MPI process communicates, as the kernel shows it: devices and sockets that the process has open, memory that
-//! it shares, and the transport components that its MPI library has loaded.
+//! How an MPI process communicates, as the Linux kernel shows it: devices and sockets that the process has open, memory
+//! that it shares, and the transport components that its MPI library has loaded.
 //!
 //! Settings say what a user wants; these facts say what the process has open, for MPI or for something else. A copy
 //! between two processes without a device (process_vm_readv(2), "CMA") leaves no trace.

@@ -17,7 +17,7 @@
 //! | 3 | its `counts` |
 //! | 4 | the crystals of its nodes, if known |
 //! | 5 | the options that asked for events beside the default set |
-//! | 6 | the inventories of its nodes, and what their kernels counted, if known |
+//! | 6 | the inventories of its nodes, and what their Linux kernels counted, if known |
 //! | 7 | what `pmmpi screen` adds to a round; then, if the run has any, what `--expect` gives, and its probes; then, if known, the counts of a region without content |
 
 mod encoding;

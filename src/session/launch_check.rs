@@ -1,8 +1,9 @@
 //! Checks that the running job is the job that was launched.
 //!
 //! If a program's MPI does not understand its launcher, the program still starts, but each rank is a separate job
-//! ("singleton"). Examples are an MPICH program under Open MPI's mpirun or under `srun --mpi=pmix`, the reverse, and
-//! any program under an srun without a process manager. MPI reports no error, and each job runs the whole problem.
+//! ("singleton"). Examples are an MPICH program under Open MPI's mpirun or under `srun --mpi=pmix`, an Open MPI program
+//! under MPICH's mpiexec or under `srun --mpi=pmi2`, and any program under an srun without a process manager. MPI
+//! reports no error, and each job runs the whole problem.
 
 use crate::text::count;
 use crate::transport::local_socket;

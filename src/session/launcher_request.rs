@@ -1,5 +1,5 @@
-//! What a launcher asks of the agent in its rank. Rank 0's request applies to all ranks: if ranks did
-//! different things, they would wait for each other.
+//! What the `pmmpi` process of a rank asks of the agent in the rank's program. Rank 0's request applies to all ranks:
+//! if ranks did different things, they would wait for each other forever.
 
 use crate::counters::expected::ExpectedInstructions;
 use crate::counters::requested::AskedFor;

@@ -1,9 +1,9 @@
-//! Memory that a rank and its launcher share, so that measured values outlive the rank.
+//! Memory that a rank shares with the `pmmpi` process that started it, so that measured values outlive the rank.
 //!
-//! It is an anonymous file (memfd_create(2)): no name in /dev/shm or /tmp that anyone could guess, link
-//! to or have to clean up. The workload reaches it through the launcher's entry in /proc, so no open
-//! descriptor is handed down to it. It begins with the rank's live record and its regions, written by plain
-//! stores while the work runs; byte strings follow in fixed places.
+//! It is an anonymous file (memfd_create(2)): no name in /dev/shm or /tmp that anyone could guess, link to or have to
+//! clean up. The rank reaches it through the entry of the `pmmpi` process in /proc, so the rank inherits no descriptor
+//! of this memory. The memory begins with the rank's live record and its regions, written by plain stores while the
+//! work runs; byte strings follow in fixed places.
 
 use crate::counters::counter_table::CounterTable;
 use crate::counters::open_counters::Opened;

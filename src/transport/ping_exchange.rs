@@ -2,7 +2,7 @@
 //!
 //! A ping leaves at s and returns at e on the node's clock; in between, the hub's clock reads h. Whatever the
 //! offset of the two clocks is, the hub's reading happens between the node's two readings. [`crate::bounds`] uses
-//! this as an anchor and need not trust any clock.
+//! only this, and need not trust the offset of any clock.
 
 use crate::bounds::Ping;
 use crate::clock;

@@ -8,8 +8,9 @@
 //!
 //! No panic crosses an interposer. A C++ exception, longjmp or cancelled thread out of MPI passes through
 //! unhindered. A rank without its shared memory or its node's record, or with a failed barrier, still enters every
-//! barrier and the gather, because the other ranks would wait for it. The exception is a rank whose MPI library is
-//! of an unknown family: if the other ranks have a known one, they wait for it forever.
+//! barrier and the gather, because the other ranks would wait for it. The exceptions are a rank whose MPI library is
+//! of an unknown family, and a rank with a C library other than glibc: such a rank does not measure, and ranks of the
+//! same job that do measure wait for it forever.
 
 mod agent_session;
 mod environment;

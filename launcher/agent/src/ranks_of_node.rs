@@ -1,5 +1,5 @@
 //! Finds out where the ranks of this node are, for the warning of a rank that waits too long. It reads their shared
-//! memory through the open descriptors of their launchers.
+//! memory through the open descriptors of the `pmmpi` processes that started them.
 
 use pmmpi::RankId;
 use pmmpi::record::wire;

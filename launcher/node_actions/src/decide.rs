@@ -1,4 +1,5 @@
-//! Decides whether pmmpi may change a node. Only the state of the node matters.
+//! Decides whether pmmpi may change a node. The decision depends only on the wish, the kind of mark and the state of
+//! the node.
 
 use crate::error::one_line;
 use crate::node_state::{NodeState, Service};

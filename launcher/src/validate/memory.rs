@@ -1,9 +1,9 @@
-//! The bytes that STREAM kernels read and write at the memory controllers.
+//! The bytes that the test loops of STREAM read and write at the memory controllers.
 //!
-//! Only these counters of memory traffic must agree with counts known in advance. Counts of a cache depend on
-//! prefetches, retries and other requests for the same line (McCalpin 2013). But a line that is in no cache crosses a
-//! controller once, whichever core asks for it. A modified line that leaves the caches also crosses a controller
-//! once.
+//! Of all counters of memory traffic, only those of memory controllers must agree with counts known in advance. Counts
+//! of a cache depend on prefetches, retries and other requests for the same line (McCalpin 2013). But a line that is in
+//! no cache crosses a controller once, whichever core asks for it. A modified line that leaves the caches also crosses
+//! a controller once.
 
 mod controllers;
 mod room;

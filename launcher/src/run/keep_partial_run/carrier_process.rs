@@ -1,4 +1,5 @@
-//! The carrier process of a node. It survives the killing of the ranks' launchers, and ends after the last of them.
+//! The carrier process of a node. It survives the killing of the ranks' `pmmpi` processes, and ends after the last
+//! of them.
 
 use super::when_to_carry::CarrierLeader;
 use super::write_ranks::Member;

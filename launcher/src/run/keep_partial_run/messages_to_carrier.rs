@@ -1,4 +1,4 @@
-//! The messages between the launchers of a node and the carrier. Only the wait for an answer blocks.
+//! The messages between the `pmmpi` processes of a node and the carrier. Only the wait for an answer blocks.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};

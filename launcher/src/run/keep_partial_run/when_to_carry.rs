@@ -1,5 +1,5 @@
 //! When the leader carries. The leader is the process that carries for its node: the carrier or, after its death, a
-//! launcher. It sleeps until there is something to carry.
+//! `pmmpi` process of a rank. The leader sleeps until there is something to carry.
 
 use super::FIRST;
 use super::messages_to_carrier::{self, CarrierWord};

@@ -1,9 +1,9 @@
-//! The traffic of a kernel at the memory controllers, without the traffic of other programs at the same time.
+//! The traffic of a test loop at the memory controllers, without the traffic of other programs at the same time.
 //!
-//! Controllers count all reads and writes of a socket. So before and after each run of the kernel, the thread spins for
+//! Controllers count all reads and writes of a socket. So before and after each run of the loop, the thread spins for
 //! the same time and touches only registers: the counts of these intervals are the background, from other programs and
-//! from the counters themselves. The mean of both background rates, times the kernel's time, is subtracted from the
-//! kernel's count. Half the difference of both is the uncertainty of the background.
+//! from the counters themselves. The mean of both background rates, times the loop's time, is subtracted from the
+//! loop's count. Half the difference of both is the uncertainty of the background.
 
 use pmmpi::counters::count_and_quality::{Gap, Reading, WhyUnavailable};
 use pmmpi::counters::counter_table::was_read;
