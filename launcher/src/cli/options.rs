@@ -73,7 +73,7 @@ Examples:
     #[command(
         override_usage = "LAUNCHER pmmpi screen [OPTIONS] [-- PROGRAM ARGS...]",
         after_help = "Start one rank per node. Without PROGRAM, kernels run on all cores of each node.
-Nodes that look slow run more rounds. The guide is docs/screening.md.
+Nodes that look slow run M more rounds (see --rounds). Guide: docs/screening.md.
 Example: srun -N 100 --ntasks-per-node=1 pmmpi screen --archive DIR --suggest
          mpirun --map-by ppr:1:node pmmpi screen --rounds 7 -- ./dgemm 4000"
     )]
@@ -386,7 +386,7 @@ pub struct Validation {
     /// Output: text or json
     #[arg(long, value_name = "AS", value_enum, default_value = "text", hide_possible_values = true)]
     pub format: FormatArg,
-    /// Run on hardware thread N (default: the current one)
+    /// Run on hardware thread N (default: 1 per kind of core)
     #[arg(long, value_name = "N")]
     pub cpu: Option<u32>,
     /// Run only this test loop; do not save the result

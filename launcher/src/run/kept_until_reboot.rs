@@ -1,4 +1,5 @@
-//! A cache of the properties of a node that only a reboot changes: files in `.nodes/` of the folder for run files.
+//! A cache of the properties of a node that change only with a reboot, with the online hardware threads or with the
+//! microcode: files in `.nodes/` of the folder for run files.
 
 use pmmpi::node::{CpuSet, Hardware, NodeKey, Topology};
 use pmmpi::record::{temporary, wire};
