@@ -15,22 +15,23 @@ pub fn of_classes(report: &Report) -> BTreeMap<&str, String> {
     report.classes.iter().filter_map(|class| Some((class.class.as_str(), of(class)?))).collect()
 }
 
-/// For example "1900 runs: the fastest took 98.3 s; 50 % are slower by more than 1.9 %, 10 % by more than 4.2 %, 1 % by more
-/// than 8.3 %, the slowest by 12.1 %".
+/// For example "1900 runs: the fastest took 98.3 s; 50 % are slower by at least 1.9 %, 10 % by at least
+/// 4.2 %, 1 % by at least 8.3 %, the slowest by 12.1 %".
 fn of_spread(spread: &RunSpread) -> String {
-    let than = |part: &str| percent(spread.slowdown.get(part).copied().unwrap_or_default());
+    let by = |part: &str| percent(spread.slowdown.get(part).copied().unwrap_or_default());
     let session =
         spread.session.as_deref().map(|name| format!(" of {}", shortened(name))).unwrap_or_default();
     let hundredth = match spread.runs >= RUNS_OF_A_HUNDREDTH {
-        true => format!(", 1 % by more than {}", than("p99")),
+        true => format!(", 1 % by at least {}", by("p99")),
         false => String::new(),
     };
     format!(
-        "{} runs{session}: the fastest took {} s; 50 % are slower by more than {}, 10 % by more than {}{hundredth}, the slowest by {}",
+        "{} runs{session}: the fastest took {} s; 50 % are slower by at least {}, 10 % by at least \
+         {}{hundredth}, the slowest by {}",
         spread.runs,
         seconds(spread.fastest_s),
-        than("p50"),
-        than("p90"),
-        than("max")
+        by("p50"),
+        by("p90"),
+        by("max")
     )
 }
