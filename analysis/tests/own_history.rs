@@ -238,7 +238,10 @@ fn the_report_says_how_many_sessions_are_needed() {
         of(&["s1"], "a comparison with earlier sessions needs 2 sessions; no node has more than 1"),
         (1, 21)
     );
-    assert_eq!(of(&["s1", "s2", "s4"], "drift needs 21 sessions; no node has more than 3"), (3, 21));
+    assert_eq!(
+        of(&["s1", "s2", "s4"], "a search for drift needs 21 sessions; no node has more than 3"),
+        (3, 21)
+    );
 }
 
 /// n03 was repaired before s3 and is slow again since s5; the repair of n05 before s5 did not help.
@@ -304,7 +307,7 @@ fn a_change_next_to_a_class_that_moved_is_called_so() {
     assert!((history["class_change"].as_f64().unwrap() - 0.06).abs() < 0.005, "{history}");
     let text = out(&report(&["report", path]));
     assert!(text.contains("% faster, relative to its class, than it was until 2026-11-13"), "{text}");
-    assert!(text.contains("\nBEFORE includes the later change of the class"), "{text}");
+    assert!(text.contains("\nBEFORE is corrected for the later change of the class"), "{text}");
 }
 
 /// All three nodes of a class became slower: nothing shows whether the nodes or the work changed.

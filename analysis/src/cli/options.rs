@@ -54,7 +54,7 @@ fn percent(text: &str) -> Result<f64, String> {
 fn report_help() -> String {
     format!(
         "SLOWER: how much slower a node is than its class in the node's latest session.
-Class: same processor, microcode, memory, Linux kernel, command, ranks, labels.
+Class: same processor, microcode, memory, Linux kernel, work (docs/report.md).
 {EXIT_STATUS}
 With --fail-on: 3 if a condition is true, 4 if pmmpi could not judge nodes.
 Select: --since T, --until T, --node LIST, --class C, --run ID, --where K=V.
@@ -214,7 +214,7 @@ pub struct Select {
     /// A run that pmmpi measured: its id, the beginning of its id, or its short id (column RUN)
     #[arg(long = "run", value_name = "ID", hide = true)]
     pub runs: Vec<RunName>,
-    /// Runs with this label, or rows with this value in a column
+    /// Runs with this label or fact, or rows of other tools with this value in the column LABEL
     #[arg(long = "where", value_name = "LABEL=VALUE", hide = true)]
     pub labels: Vec<LabelValue>,
 }
@@ -318,13 +318,13 @@ impl From<ByPlace> for Level {
 /// What makes a report fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum FailOn {
-    /// A node is slower than its class, its peers or its past, or a kernel computed a wrong result
+    /// A node is slower than its class, its peers or its past, or a screen's kernel computed a wrong result
     Slow,
-    /// A node is slow or may be slow, or a kernel of a screen failed
+    /// A node is slow or may be slow, or a kernel of a screen failed or computed a wrong result
     Suspect,
     /// A node is odd: its facts differ from those of its class, or of a large class with the same work
     Odd,
-    /// A class became slower, or nodes became slower after maintenance or a change of their facts
+    /// A class became slower, or a node after maintenance, or at least 5 nodes after a change of their facts
     Moved,
     /// A node is in the session before the latest session, but not in the latest session
     Missing,
@@ -332,7 +332,7 @@ pub enum FailOn {
     Gone,
     /// A node is flaky: it has more slow runs than expected by chance
     Flaky,
-    /// A node computed a wrong result
+    /// A node computed a wrong result in its latest session
     Wrong,
     /// A run failed or is not complete
     Failed,

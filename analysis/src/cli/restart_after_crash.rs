@@ -62,7 +62,8 @@ pub fn supervise(reads_a_pipe: bool, work: impl Fn(Decoding) -> u8) -> u8 {
             Some(file) if reads_a_pipe => {
                 let file = file.display();
                 say(&format!(
-                    "{file}: is damaged: {why}. Leave this file out: pmmpi cannot read a pipe a second time"
+                    "{file}: is damaged, or needs too much memory: {why}. Leave this file out. pmmpi itself \
+                     cannot skip the file, because pmmpi cannot read a pipe a second time"
                 ));
                 return CRASHED;
             }

@@ -37,8 +37,8 @@ pub fn of(report: &Report) -> Vec<String> {
         ),
         (
             &[Verdict::Unusual][..],
-            "stands out from its class, but it is not certain that the node is slower by more than --delta",
-            "stand out from their class, but it is not certain that the nodes are slower by more than --delta",
+            "slower than its class, but perhaps by less than the limit (--delta)",
+            "slower than their class, but perhaps by less than the limit (--delta)",
         ),
         (
             &[Verdict::Fast][..],
@@ -236,19 +236,21 @@ pub fn meaning(verdict: Verdict) -> Option<&'static str> {
             Some("slower than its class by more than --delta (default: 3 %), and an outlier in the class")
         }
         Verdict::SlowTail => Some(
-            "slower than its class by more than --delta (default: 3 %), but less certain than SLOW, \
-                 or not known to be an outlier in the class",
+            "slower than its class by more than --delta (default: 3 %), but this is less certain than for \
+             SLOW, or the node is not known to be an outlier in the class",
         ),
         Verdict::Unusual => Some(
-            "stands out from its class, but it is not certain that the node is slower by more than --delta",
+            "slower than its class, and an outlier in the class, but perhaps slower by less than --delta \
+             (default: 3 %)",
         ),
         Verdict::Suspect => Some(
-            "looks slow or unusual, but this is not certain. The reason is one of these: too few \
-             runs, only some slow runs, times that vary too much, or the moment of the measurement",
+            "looks slow, but this is not certain. The reason is one of these: the node has too few runs, \
+             only some of its runs are slow, its times vary too much, or the nodes were measured at \
+             different times",
         ),
         Verdict::Fast => Some(
-            "faster than its class by more than --delta, and stands out: its results may be wrong, or it has another \
-             configuration",
+            "faster than its class by more than --delta (default: 3 %), and an outlier in the class: its \
+             results may be wrong, or it has another configuration",
         ),
         Verdict::Wrong => Some("computed a wrong result, so its times do not count"),
         Verdict::Ok => None,

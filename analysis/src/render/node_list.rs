@@ -118,7 +118,7 @@ fn reason_of_screen(screen: &ScreenReport, node: &ScreenedNode) -> Option<String
             Some(format!("FAILED: {kernel} failed in {} of {all}", of.failed_runs))
         }
         verdict @ (ScreenVerdict::Slow | ScreenVerdict::SlowTail) => {
-            Some(format!("{}: {kernel}{} against its class", verdict.name(), by()))
+            Some(format!("{}: {kernel}{} compared with its class", verdict.name(), by()))
         }
         // The work of a kernel never changes; that of a program may.
         ScreenVerdict::Slowed if screen.is_kernel(kernel) && !slowed_together(screen, kernel) => {
@@ -143,7 +143,7 @@ fn reason(node: &NodeReport) -> Option<String> {
     let of_class = of_class.into_iter().find_map(|(others, verdict, slowdown, least)| match verdict? {
         Verdict::Wrong => Some("WRONG: a result failed its own check".to_owned()),
         verdict @ (Verdict::Slow | Verdict::SlowTail) => Some(format!(
-            "{}: {} against {others} (with a probability of 99 % at least {})",
+            "{}: {} compared with {others} (with a probability of 99 % at least {})",
             verdict.name(),
             percent(slowdown?, 1),
             percent(least.unwrap_or_default(), 1)

@@ -127,7 +127,7 @@ fn about_screen(text: &mut String, screen: &ScreenReport) {
     gauge(
         text,
         "pmmpi_screen_verdict",
-        "Always 1; the label verdict has the verdict of the node from all kernels of the latest screen.",
+        "Always 1; the label verdict has the node's worst verdict over all kernels of the latest screen.",
         screen.screened.iter().filter_map(verdict),
     );
     let values = screen.screened.iter().flat_map(|node| {

@@ -131,8 +131,10 @@ pub fn of(run: &Run, metrics: &[MetricReport]) -> Vec<Flag> {
     }
     if !overlapping.is_empty() {
         let message = format!(
-            "{} are bound to hardware threads that other ranks may use, too: check how the launcher binds the ranks",
-            described(&overlapping)
+            "{} {} bound to hardware threads that other ranks may use, too: check how the launcher binds the \
+             ranks",
+            described(&overlapping),
+            if overlapping.len() == 1 { "is" } else { "are" }
         );
         raise(RunFlag::OverlappingRanks, message);
     }

@@ -160,7 +160,7 @@ impl FromStr for ClassBy {
             return Ok(Self::of(Vec::new()));
         }
         let keys = text.split(',').map(|key| match key.trim().to_ascii_lowercase().as_str() {
-            "" => Err("a key is empty: expected keys separated by commas, or none".to_owned()),
+            "" => Err("a key is empty: expected keys separated by commas, or the word `none`".to_owned()),
             "labels" => Ok(Key::Labels),
             "class" => Ok(Key::Class),
             "none" => Err("`none` puts all runs in one class: do not give other keys".to_owned()),

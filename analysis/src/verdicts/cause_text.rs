@@ -126,8 +126,8 @@ fn of_cause(cause: &Cause) -> String {
             )
         }
         CauseKind::Halted { or_in_kernel } => format!(
-            "while the Linux kernel scheduled the program, its hardware threads worked for a smaller share of the time \
-             ({less} less); suspect {}",
+            "while the Linux kernel let the program run, its hardware threads worked for a smaller share of \
+             the time ({less} less); suspect {}",
             match or_in_kernel {
                 true => "work in the Linux kernel (not counted), halts by the hardware, or a hypervisor",
                 false => "halts by the hardware, or a hypervisor",
@@ -137,14 +137,19 @@ fn of_cause(cause: &Cause) -> String {
             format!("{more} more instructions; suspect busy waiting, or another path through the code")
         }
         CauseKind::KernelInstructions(unusual) => {
-            format!("{more} more instructions, most of these in the Linux kernel{}", in_parentheses(unusual))
+            format!(
+                "{more} more instructions; most of the additional instructions are in the Linux kernel{}",
+                in_parentheses(unusual)
+            )
         }
         CauseKind::Cpi => format!(
             "{more} more cycles per instruction; suspect caches, memory, TLBs, or a shared core (--group \
              memory tells more)"
         ),
         CauseKind::KernelCpi => {
-            format!("{more} more cycles per instruction, most of these in the Linux kernel")
+            format!(
+                "{more} more cycles per instruction; most of the additional cycles are in the Linux kernel"
+            )
         }
         CauseKind::Cache { fills } => {
             format!(

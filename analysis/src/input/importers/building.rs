@@ -409,8 +409,10 @@ impl Building {
     /// whole.
     pub fn next_run(&mut self, node: &str, session: &str) -> Result<String, &'static str> {
         if self.for_archive && session.is_empty() {
-            return Err("an archive needs a run number for each row, but this file has none: put {run} or \
-                 {session} into --path-pattern");
+            return Err(
+                "an archive needs a run number or a session for each row, but this file has neither: put \
+                 {run} or {session} into --path-pattern",
+            );
         }
         let last = self.last_run.entry((node.to_owned(), session.to_owned())).or_default();
         *last += 1;

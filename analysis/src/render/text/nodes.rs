@@ -113,7 +113,7 @@ pub fn changed(text: &mut String, nodes: &[NodeReport], names: &NodeNames, top: 
     }
     and_more(text, hidden, "more node");
     if nodes[..shown].iter().any(|node| answer::is_relative(node)) {
-        line(text, "BEFORE includes the later change of the class, so BEFORE and NOW are comparable");
+        line(text, "BEFORE is corrected for the later change of the class, so BEFORE and NOW are comparable");
     }
 }
 
@@ -191,7 +191,7 @@ pub fn sessions_needed(text: &mut String, report: &Report) {
     let (what, needed) = match most {
         _ if !has_sessions || most == 0 => return,
         few if few < history_needs => ("a comparison with earlier sessions", history_needs),
-        few if few < drift_needs => ("drift", drift_needs),
+        few if few < drift_needs => ("a search for drift", drift_needs),
         _ => return,
     };
     let is_maintained = report.nodes.iter().any(|node| node.history.events.maintenance.is_some());
