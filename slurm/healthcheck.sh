@@ -99,7 +99,7 @@ measure() {
         sort -u | paste -sd,)
     line="${verdict:-not compared with other nodes yet}, measured $(date -u +%Y-%m-%dT%H:%M:%SZ), $results/$session"
     echo "$line" > "$state/result.new" && mv "$state/result.new" "$state/result"
-    case $verdict in *SLOW*) [ -z "${PMMPI_ON_SLOW:-}" ] || timeout --foreground 60 "$PMMPI_ON_SLOW" "$node" "$line" ;; esac
+    case $verdict in *SLOW* | *WRONG*) [ -z "${PMMPI_ON_SLOW:-}" ] || timeout --foreground 60 "$PMMPI_ON_SLOW" "$node" "$line" ;; esac
 }
 
 umask 077

@@ -8,7 +8,7 @@ use cli::options::{
     BoundsArgs, BoundsFormat, Command, CompareArgs, CompareFormat, DiffArgs, DiffFailOn, ExitStyle,
     ExportArgs, OfOthers, Options, ReportArgs, ReportFormat, ScreenReportArgs, Select, ShowArgs,
 };
-use cli::restart_after_crash::supervise;
+use cli::restart_after_crash::{crashed, supervise};
 use cli::{allocator, compare_status, ended_early, nagios, progress_line, verdict_status};
 use pmmpi::bounds::MaxDrift;
 use pmmpi::clock;
@@ -74,17 +74,23 @@ fn main() -> ExitCode {
                     (done, _) => code(done),
                 }
             };
-            supervise(reads_a_pipe(&options.paths), done)
+            let give_up = match options.exit {
+                ExitStyle::Nagios => nagios::unknown,
+                ExitStyle::Plain => crashed,
+            };
+            supervise(reads_a_pipe(&options.paths), done, give_up)
         }
-        Command::Screen(options) => supervise(reads_a_pipe(&options.report.paths), |decoding| {
-            code(report(&options.report, decoding, What::Screen(&options)))
-        }),
+        Command::Screen(options) => {
+            let done = |decoding| code(report(&options.report, decoding, What::Screen(&options)));
+            supervise(reads_a_pipe(&options.report.paths), done, crashed)
+        }
         Command::Export(options) => {
-            supervise(reads_a_pipe(&options.paths), |decoding| code(export(&options, decoding)))
+            supervise(reads_a_pipe(&options.paths), |decoding| code(export(&options, decoding)), crashed)
         }
         Command::Compare(options) => {
-            let paths: Vec<PathBuf> = [&options.a, &options.b].map(PathBuf::from).into();
-            supervise(reads_a_pipe(&paths), |decoding| code(compare(&options, decoding)))
+            let sides = [&options.a, &options.b].map(PathBuf::from);
+            let paths: Vec<PathBuf> = sides.into_iter().chain(options.of.iter().cloned()).collect();
+            supervise(reads_a_pipe(&paths), |decoding| code(compare(&options, decoding)), crashed)
         }
         Command::Show(options) => code(show(&options)),
         Command::Diff(options) => code(diff(&options)),

@@ -187,6 +187,7 @@ fn mark_wrong(nodes: &mut [NodeReport], wrong: &[WrongNode]) {
     }
     for node in nodes.iter_mut().filter(|node| wrong.contains(node.node.as_str())) {
         (node.verdict, node.suggests_drain) = (Some(Verdict::Wrong), false);
+        node.as_member_of.iter_mut().for_each(|member| member.suggests_drain = false);
         node.null_reasons.remove("verdict");
     }
     nodes.sort_by_key(|node| node.verdict != Some(Verdict::Wrong));

@@ -260,8 +260,8 @@ codes! {
         "pmmpi did not count some entries of regions: the program uses too many region names, or nests regions \
          too deeply."
         "Use few region names, one for each kind of work, and end each region that the program begins."
-        "pmmpi did not count 12 entries of regions: it counts only the first 255 region names, and only 64 \
-         levels of nesting"
+        "pmmpi did not count 12 entries of regions: it counts only the first 255 region names, only 64 \
+         levels of nesting, and no entry with a failed barrier"
     RejectedRows "rejected-rows"
         "Rows or values of another tool's results are not valid, so the report leaves them out."
         "docs/import.md lists what pmmpi reads from each tool's files."

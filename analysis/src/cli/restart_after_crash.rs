@@ -43,8 +43,9 @@ extern "C" fn pass_on(signal: libc::c_int) {
     }
 }
 
-/// Does `work` in a child process and returns its exit status. Call this before any thread starts.
-pub fn supervise(reads_a_pipe: bool, work: impl Fn(Decoding) -> u8) -> u8 {
+/// Does `work` in a child process and returns its exit status. If neither this child nor a new one can finish, says why
+/// with `give_up` and returns the status of this function. Call this before any thread starts.
+pub fn supervise(reads_a_pipe: bool, work: impl Fn(Decoding) -> u8, give_up: impl Fn(&str) -> u8) -> u8 {
     let mut fatal = Vec::new();
     loop {
         let Ok((status, told)) = in_child(|teller| work(Decoding::new(fatal.clone(), Some(teller)))) else {
@@ -61,19 +62,21 @@ pub fn supervise(reads_a_pipe: bool, work: impl Fn(Decoding) -> u8) -> u8 {
         match Decoding::interrupted(&told) {
             Some(file) if reads_a_pipe => {
                 let file = file.display();
-                say(&format!(
+                return give_up(&format!(
                     "{file}: is damaged, or needs too much memory: {why}. Leave this file out. pmmpi itself \
                      cannot skip the file, because pmmpi cannot read a pipe a second time"
                 ));
-                return CRASHED;
             }
             Some(file) if !fatal.contains(&file) => fatal.push(file),
-            _ => {
-                say(&format!("pmmpi cannot finish: {why}"));
-                return CRASHED;
-            }
+            _ => return give_up(&format!("pmmpi cannot finish: {why}")),
         }
     }
+}
+
+/// Says why there is no result, and gives the exit status.
+pub fn crashed(message: &str) -> u8 {
+    say(message);
+    CRASHED
 }
 
 /// Does `work` in a child. Returns how the child ended and what it wrote about the files that it decodes.

@@ -134,8 +134,8 @@ pub fn warnings(run: &Run) -> Vec<Warning> {
         warnings.push(Warning::new(
             WarningCode::RegionsLeftOut,
             format!(
-                "pmmpi did not count {entries}: it counts only the first {MOST} region names, and only 64 \
-                 levels of nesting"
+                "pmmpi did not count {entries}: it counts only the first {MOST} region names, only 64 levels of \
+                 nesting, and no entry with a failed barrier"
             ),
         ));
     }

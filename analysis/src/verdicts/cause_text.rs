@@ -24,7 +24,8 @@ pub(super) enum Among {
 }
 
 /// Why a cause has no share of the slowdown.
-pub(super) const NO_SHARE: &str = "no unusual term is known to make up half of the slowdown";
+pub(super) const NO_SHARE: &str =
+    "the largest known term makes up less than half of the slowdown, or is not unusual";
 
 /// The cause from counters, and what the kernel counted. Without a single term, the kernel's count is the cause.
 pub(super) fn told(
@@ -201,7 +202,9 @@ fn of_cause(cause: &Cause) -> String {
         CauseKind::Mixed(largest) => {
             let largest: Vec<String> = largest.iter().map(term).collect();
             let largest = largest.join(", ");
-            format!("no unusual term makes up half of the slowdown; the largest terms: {largest}")
+            format!(
+                "the largest term makes up less than half of the slowdown, or is not unusual; the largest terms: {largest}"
+            )
         }
     }
 }

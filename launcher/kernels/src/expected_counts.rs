@@ -233,7 +233,13 @@ const ALL: &[Kernel] = &[
     Kernel {
         stays_in_user_mode: false,
         others: &[Expected::exactly("migrations", 0.0, 2.0)],
-        ..kernel("migrations", "moves to another core and back", 20, Memory::Masks, code::MIGRATIONS)
+        ..kernel(
+            "migrations",
+            "moves to another hardware thread and back",
+            20,
+            Memory::Masks,
+            code::MIGRATIONS,
+        )
     },
     stream("copy", "STREAM: c = a", code::COPY, COPY),
     stream("copy-nt", "STREAM: c = a, with non-temporal stores", code::COPY_NT, COPY_NT),

@@ -347,14 +347,13 @@ pub fn slurm(machine: &dyn Machine) -> Check {
     if has("pmix") && has("pmi2") {
         return Check::ok(NAME, found, "use srun --mpi=pmix for Open MPI and srun --mpi=pmi2 for MPICH");
     }
-    let (lacks, whose) = if has("pmix") { ("pmi2", "MPICH") } else { ("pmix", "Open MPI") };
     if !plugins.is_empty() {
-        let other = if has("pmix") { "pmix for Open MPI" } else { "pmi2 for MPICH" };
-        return Check::ok(
-            NAME,
-            found,
-            format!("use srun --mpi={other}; {whose} would need {lacks}, or its own mpirun"),
-        );
+        let (other, lacks) = match () {
+            () if has("pmix") => ("pmix for Open MPI", "MPICH would need pmi2"),
+            () if has("pmi2") => ("pmi2 for MPICH", "Open MPI would need pmix"),
+            () => ("cray_shasta for Cray MPICH", "Open MPI would need pmix and MPICH pmi2"),
+        };
+        return Check::ok(NAME, found, format!("use srun --mpi={other}; {lacks}, or its own mpirun"));
     }
     Check::limits(
         NAME,
@@ -500,6 +499,8 @@ mod tests {
         assert_eq!(slurm(&Fake::new()).status, Status::Ok);
         let one = slurm(&Fake::new().program("srun", "MPI plugin types are...\n\tnone\n\tpmi2\n"));
         assert!(one.status == Status::Ok && one.meaning.contains("Open MPI would need pmix"), "{one:?}");
+        let cray = slurm(&Fake::new().program("srun", "MPI plugin types are...\n\tnone\n\tcray_shasta\n"));
+        assert!(cray.meaning.starts_with("use srun --mpi=cray_shasta for Cray MPICH;"), "{cray:?}");
         let none = slurm(&Fake::new().program("srun", "MPI plugin types are...\n\tnone\n"));
         assert_eq!((none.status, &none.found[..]), (Status::Limits, "srun has no MPI plugin"));
         let answers = [
