@@ -663,7 +663,7 @@ fn a_file_that_ends_the_process_is_a_damaged_one() {
         .stdin(std::fs::File::open(&good).unwrap())
         .output()
         .unwrap();
-    assert_eq!((piped.status.code(), &out(&piped)[..15]), (Some(3), "PMMPI UNKNOWN -"));
+    assert_eq!((piped.status.code(), &common::out(&piped)[..15]), (Some(3), "PMMPI UNKNOWN -"));
     // For an archive, the only message is that it is damaged.
     let archive = folder.path().join("archive");
     std::fs::create_dir(&archive).unwrap();

@@ -2,15 +2,17 @@
 
 #[expect(dead_code)]
 mod common;
+#[path = "places/sc18.rs"]
+mod sc18;
+#[path = "places/two_sockets.rs"]
+mod two_sockets;
 
 use common::{Folder, assert_valid, err, json, out, report};
-use pmmpi::bounds::Stamps;
+use pmmpi::RankId;
 use pmmpi::counters::counts::{CountRow, GroupCounts};
 use pmmpi::counters::event::{Encoding, Event, kind};
 use pmmpi::counters::open_counters::{Scope, Set};
-use pmmpi::node::{CpuSet, Hardware, HwThread, NodeFacts, NodeKey, Topology};
-use pmmpi::record::{End, Mode, NodeRecord, RankRecord, Run, RunHeader, run_file};
-use pmmpi::{NodeId, RankId};
+use pmmpi::record::run_file;
 use pmmpi_analysis::stats::random::Random;
 use polars::prelude::*;
 use polars_io::SerReader;
@@ -19,130 +21,7 @@ use polars_io::parquet::write::ParquetWriter;
 use serde_json::Value;
 use std::fs::File;
 use std::path::Path;
-
-const SOCKETS: u32 = 2;
-const CORES: u32 = 48;
-
-/// How a kernel numbers the hardware threads of a core.
-#[derive(Clone, Copy, Debug)]
-enum Numbering {
-    /// Threads 0 and 1 share core 0.
-    Adjacent,
-    /// Threads 0 and 48 share core 0.
-    Apart,
-}
-
-/// Two sockets of 24 cores with two hardware threads each. Core `c` is on socket `c / 24`.
-fn topology(numbering: Numbering) -> Topology {
-    let mut threads: Vec<HwThread> = (0..CORES)
-        .flat_map(|core| {
-            threads_of(numbering, core).map(|cpu| HwThread {
-                cpu,
-                core,
-                socket: core / (CORES / SOCKETS),
-                numa: core / (CORES / SOCKETS),
-                last_level_cache: None,
-            })
-        })
-        .collect();
-    threads.sort_by_key(|thread| thread.cpu);
-    Topology { source: "test".into(), threads, ..Topology::default() }
-}
-
-fn threads_of(numbering: Numbering, core: u32) -> [u32; 2] {
-    match numbering {
-        Numbering::Adjacent => [2 * core, 2 * core + 1],
-        Numbering::Apart => [core, core + CORES],
-    }
-}
-
-/// What one run is like.
-struct Like<'a> {
-    node: &'a str,
-    run: usize,
-    model: (&'a str, u32, u32),
-    numbering: Numbering,
-    seconds: f64,
-    /// By core.
-    cycles: Vec<f64>,
-    /// By core: lines into the L2 cache.
-    fills: Vec<f64>,
-    /// By socket.
-    evictions: Vec<f64>,
-    /// False: a rank may run everywhere.
-    is_bound: bool,
-}
-
-impl Like<'_> {
-    /// One rank per core, each with its own counts.
-    fn run(&self) -> Run {
-        let id = format!("20261101T{:02}0000.000000000Z-{}", self.run, self.node);
-        let started = 1_793_491_200_000_000_000 + 3_600_000_000_000 * self.run as i64;
-        let mut run = Run::empty(RunHeader::new(id, vec!["./xhpl".into()], Mode::Mpi, started), CORES);
-        let key = NodeKey { hostname: self.node.into(), boot_id: String::new(), time_namespace: 0 };
-        let (vendor, family, model) = self.model;
-        let hardware = Hardware {
-            cpu_vendor: Some(vendor.into()),
-            cpu_model_name: Some("Test".into()),
-            cpu_family: Some(family),
-            cpu_model: Some(model),
-            cpu_stepping: Some(4),
-            ..Hardware::default()
-        };
-        let facts = Some(NodeFacts { hardware, ..NodeFacts::default() });
-        run.nodes.push(NodeRecord { facts, topology: Some(0), ..NodeRecord::new(key) });
-        run.topologies.push(topology(self.numbering));
-        let ns = (self.seconds * 1e9) as i64;
-        let all = CpuSet(vec![(0, 2 * CORES - 1)]);
-        run.ranks = (0..CORES)
-            .map(|rank| RankRecord {
-                rank: RankId(rank),
-                node: NodeId(0),
-                stamps: Stamps::new(0, 1_000, 1_000 + ns, 2_000 + ns).unwrap(),
-                tsc: Some([0, (2.1 * ns as f64) as u64]),
-                allowed: match self.is_bound {
-                    true => CpuSet::from_numbers(threads_of(self.numbering, rank).into_iter()),
-                    false => all.clone(),
-                },
-                ..RankRecord::unmeasured(End::Finalized)
-            })
-            .collect();
-        let event = |name: &str| (Event::counted(name, Encoding::new(kind::RAW, 0)), None);
-        let set = |scope, names: &[&str]| Set {
-            scope,
-            events: names.iter().map(|name| event(name)).collect(),
-            groups: vec![(0..names.len() as u32).collect()],
-        };
-        run.counts.sets = vec![
-            set(Scope::Task, &["instructions", "cycles", "ref_cycles", "task_clock_ns", "l2_lines_in"]),
-            set(Scope::Socket, &["snoop_filter_evictions"]),
-        ];
-        let row = |rank: u32, cpu, set, counts: &[f64]| CountRow {
-            rank: RankId(rank),
-            cpu,
-            set,
-            region: None,
-            groups: vec![Some(GroupCounts {
-                enabled_ns: ns as u64,
-                running_ns: ns as u64,
-                counts: counts.iter().map(|count| *count as u64).collect(),
-            })],
-        };
-        let work = 2.1e9 * self.seconds;
-        run.counts.rows = (0..CORES)
-            .map(|rank| {
-                let at = rank as usize;
-                let counts = [4e10, self.cycles[at], work, 1e9 * self.seconds, self.fills[at]];
-                row(rank, None, 0, &counts)
-            })
-            .chain((0..SOCKETS).map(|socket| {
-                let cpu = threads_of(self.numbering, socket * CORES / SOCKETS)[0];
-                row(0, Some(cpu), 1, &[self.evictions[socket as usize]])
-            }))
-            .collect();
-        run
-    }
-}
+use two_sockets::{CORES, Like, Numbering, SOCKETS};
 
 /// A slow run of SC18: its cores have 1.5 to 2.2 times as many L2 fills.
 fn is_slow(node: usize, run: usize) -> bool {
@@ -184,6 +63,7 @@ fn write_fleet(folder: &Path, nodes: usize, model: (&str, u32, u32)) {
                 cycles: vec![2.1e9 * seconds; CORES as usize],
                 fills,
                 evictions,
+                reads: Vec::new(),
                 is_bound: true,
             };
             run_file::write(folder, &like.run()).unwrap();
@@ -278,6 +158,7 @@ fn slow_nodes_name_their_cores() {
                 cycles,
                 fills: vec![1e9; CORES as usize],
                 evictions: vec![1e8; 2],
+                reads: Vec::new(),
                 is_bound: true,
             };
             run_file::write(folder.path(), &like.run()).unwrap();
@@ -314,6 +195,7 @@ fn a_table_has_the_counts_of_one_scope() {
         cycles: vec![2.1e9 * 20.0; CORES as usize],
         fills: vec![1e9; CORES as usize],
         evictions: vec![1e8; 2],
+        reads: Vec::new(),
         is_bound: true,
     };
     let mut run = like.run();
@@ -342,6 +224,17 @@ fn a_table_has_the_counts_of_one_scope() {
             assert!(metrics["busy_threads"].is_null() && metrics["ipc"].is_null(), "{place}");
         }
     }
+    let all = json(&report(&["report", path, "--by", "thread", "--format", "json"]));
+    assert_valid("report", &all);
+    let threads = all["by_place"]["places"].as_array().unwrap();
+    assert_eq!((threads.len(), &all["by_place"]["by"]), (96, &"thread".into()));
+    for thread in threads {
+        let expected = if thread["hardware_thread"].as_u64().unwrap() < 48 { 0.5 } else { 0.1 };
+        let utilisation = thread["metrics"]["core_utilisation"].as_f64().unwrap();
+        assert!((utilisation - expected).abs() < 1e-3, "{thread}");
+    }
+    let csv = out(&report(&["report", path, "--by", "thread", "--format", "csv"]));
+    assert!(csv.lines().next().unwrap().ends_with(",value,hardware_thread"), "{csv}");
     let all = json(&report(&["report", path, "--by", "rank", "--format", "json"]));
     let ranks = all["by_place"]["places"].as_array().unwrap();
     let has = |name: &str| ranks.iter().all(|rank| rank["metrics"][name].is_f64());
@@ -374,6 +267,7 @@ fn each_core_has_its_own_counts() {
             cycles: (0..CORES).map(|core| 1e10 + f64::from(core) * 1e8).collect(),
             fills: (0..CORES).map(|core| f64::from(core + 1) * 1e6).collect(),
             evictions: vec![20.0, 40.0],
+            reads: Vec::new(),
             is_bound: true,
         };
         run_file::write(folder.path(), &like.run()).unwrap();
@@ -454,6 +348,7 @@ fn unbound_ranks_have_no_core() {
             cycles: vec![2.1e9 * seconds; CORES as usize],
             fills,
             evictions: vec![1e8, if slow { 4e10 } else { 1e8 }],
+            reads: Vec::new(),
             is_bound: false,
         };
         run_file::write(folder.path(), &like.run()).unwrap();

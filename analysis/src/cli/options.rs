@@ -299,6 +299,8 @@ pub enum ByPlace {
     Numa,
     /// Each core
     Core,
+    /// Each hardware thread
+    Thread,
     /// Each rank
     Rank,
 }
@@ -310,6 +312,7 @@ impl From<ByPlace> for Level {
             ByPlace::Socket => Self::Socket,
             ByPlace::Numa => Self::Numa,
             ByPlace::Core => Self::Core,
+            ByPlace::Thread => Self::Thread,
             ByPlace::Rank => Self::Rank,
         }
     }

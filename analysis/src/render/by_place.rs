@@ -6,6 +6,7 @@ use super::tabular::{Table, left, name, right, words};
 use super::{more, shown};
 use crate::report::Report;
 use crate::report::by_place::{ByPlace, COMPARED, PlaceMetric, PlaceSummary, PlaceValues};
+use crate::table::place_table::Level;
 use std::collections::BTreeSet;
 
 /// Columns of metrics that fit on a line.
@@ -16,6 +17,8 @@ pub const COLUMNS: [&str; 13] = [
     "class", "node", "socket", "numa", "core", "rank", "region", "runs_are", "runs", "kind", "name", "unit",
     "value",
 ];
+/// One more column, the last one, if the places are hardware threads.
+pub const HARDWARE_THREAD: &str = "hardware_thread";
 
 /// The places of the whole work, those that differ most first. `None` if the user did not ask for them.
 pub fn table(report: &Report, top: usize) -> Option<Table> {
@@ -33,9 +36,10 @@ pub fn table(report: &Report, top: usize) -> Option<Table> {
     let metrics = shown_metrics(by_place);
     let parts: BTreeSet<&str> = places.iter().flat_map(|place| place.place.keys().copied()).collect();
     // The level itself always has a column.
-    let parts: Vec<&str> = ["socket", "numa", "core", "rank"]
+    let own = if has_threads(by_place) { HARDWARE_THREAD } else { by_place.by };
+    let parts: Vec<&str> = ["socket", "numa", "core", HARDWARE_THREAD, "rank"]
         .into_iter()
-        .filter(|part| parts.contains(part) && (*part == by_place.by || has_any(part, &places)))
+        .filter(|part| parts.contains(part) && (*part == own || has_any(part, &places)))
         .collect();
     let has_slow = places.iter().any(|place| place.slow.is_some());
     let has_differences = places.iter().any(|place| place.differs.is_some());
@@ -92,6 +96,11 @@ pub fn table(report: &Report, top: usize) -> Option<Table> {
     })
 }
 
+/// True if the places are hardware threads.
+fn has_threads(by_place: &ByPlace) -> bool {
+    by_place.by == Level::Thread.name()
+}
+
 /// True if some place has a number of this part.
 fn has_any(part: &str, places: &[&PlaceSummary]) -> bool {
     places.iter().any(|place| place.place.get(part).is_some_and(Option::is_some))
@@ -128,6 +137,7 @@ fn title_of(part: &str) -> &'static str {
         "socket" => "Socket",
         "numa" => "NUMA",
         "core" => "Core",
+        HARDWARE_THREAD => "Thread",
         _ => "Rank",
     }
 }
@@ -153,7 +163,8 @@ fn column_of(metric: &str) -> (&'static str, f64) {
 /// One row per place, metric or event, and for the slow runs another one.
 pub fn csv(by_place: &ByPlace) -> Result<String, ::csv::Error> {
     let mut writer = ::csv::Writer::from_writer(Vec::new());
-    writer.write_record(COLUMNS)?;
+    let threads = has_threads(by_place).then_some(HARDWARE_THREAD);
+    writer.write_record(COLUMNS.into_iter().chain(threads))?;
     for place in &by_place.places {
         let part = |part: &str| {
             place.place.get(part).copied().flatten().map(|number| number.to_string()).unwrap_or_default()
@@ -178,7 +189,8 @@ pub fn csv(by_place: &ByPlace) -> Result<String, ::csv::Error> {
                     unit.to_owned(),
                     number(Some(value)),
                 ];
-                writer.write_record(head.iter().chain(&tail))?;
+                let thread = threads.map(part);
+                writer.write_record(head.iter().chain(&tail).chain(&thread))?;
             }
         }
     }

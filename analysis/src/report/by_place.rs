@@ -38,7 +38,7 @@ const LEAST_SCORE: f64 = 3.0;
 /// Every place of the runs.
 #[derive(Debug, Serialize)]
 pub struct ByPlace {
-    /// node, socket, numa, core or rank.
+    /// node, socket, numa, core, thread or rank.
     pub by: &'static str,
     /// The metrics of the default group, and those that some place has.
     pub metrics: Vec<PlaceMetric>,
@@ -69,7 +69,7 @@ pub struct PlaceSummary {
     pub class: String,
     /// Host name.
     pub node: String,
-    /// The parts of the node that tell the place apart: socket, numa, core, rank. Null if the place has several.
+    /// The parts of the node that tell the place apart: socket, numa, core, hardware_thread, rank. Null if the place has several.
     #[serde(flatten)]
     pub place: BTreeMap<&'static str, Option<u32>>,
     /// The region; absent for the whole work.
@@ -226,7 +226,13 @@ fn metrics<'a>(places: impl Iterator<Item = &'a Runs>) -> Vec<PlaceMetric> {
 impl PlaceSummary {
     fn new(class: &str, key: PlaceKey, runs: Runs, level: Level) -> Self {
         let PlaceKey { node, place, rank, region } = key;
-        let parts = [("socket", place.socket), ("numa", place.numa), ("core", place.core), ("rank", rank)];
+        let parts = [
+            ("socket", place.socket),
+            ("numa", place.numa),
+            ("core", place.core),
+            ("hardware_thread", place.hardware_thread),
+            ("rank", rank),
+        ];
         let place: BTreeMap<&str, Option<u32>> =
             parts.into_iter().filter(|(name, _)| level.parts().contains(name)).collect();
         let nulls = place.iter().filter(|(_, number)| number.is_none());
@@ -241,6 +247,9 @@ fn why_null(part: &str) -> &'static str {
     match part {
         "socket" => "the ranks may run on several sockets, or the topology of the node is unknown",
         "numa" => "the ranks may run on several NUMA nodes, or the topology of the node is unknown",
+        "hardware_thread" => {
+            "the ranks may run on several hardware threads, or the topology of the node is unknown"
+        }
         "core" => "the ranks may run on several cores, or the topology of the node is unknown",
         _ => "several ranks share the place",
     }

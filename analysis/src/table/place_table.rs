@@ -1,7 +1,7 @@
 //! What was counted at each place of a run: one row per run, node, place, region and event.
 //!
 //! The table is a data frame, so that Polars and every tool that reads Parquet can query it. [`PlaceTable::sums`] adds up
-//! its rows by node, socket, NUMA node, core or rank.
+//! its rows by node, socket, NUMA node, core, hardware thread or rank.
 
 use pmmpi::counters::open_counters::Scope;
 use polars::prelude::*;
@@ -93,6 +93,8 @@ pub enum Level {
     Numa,
     /// Each core.
     Core,
+    /// Each hardware thread.
+    Thread,
     /// Each rank.
     Rank,
 }
@@ -105,6 +107,7 @@ impl Level {
             Self::Socket => "socket",
             Self::Numa => "numa",
             Self::Core => "core",
+            Self::Thread => "thread",
             Self::Rank => "rank",
         }
     }
@@ -124,6 +127,7 @@ impl Level {
             Self::Socket => &["socket"],
             Self::Numa => &["socket", "numa"],
             Self::Core => &["socket", "numa", "core"],
+            Self::Thread => &["socket", "numa", "core", "hardware_thread"],
             Self::Rank => &["rank"],
         }
     }
@@ -143,7 +147,7 @@ impl Level {
         };
         match self {
             Self::Node | Self::Socket => None,
-            Self::Numa | Self::Core => is_of(&["task", "core", "rank"]),
+            Self::Numa | Self::Core | Self::Thread => is_of(&["task", "core", "rank"]),
             // What other ranks did on a rank's cores is not of the rank.
             Self::Rank => is_of(&["task", "core", "rank"]).map(|scope| scope.and(col("rank").is_not_null())),
         }

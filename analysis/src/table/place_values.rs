@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 pub struct PlaceKey {
     /// Host name.
     pub node: String,
-    /// Socket, NUMA node and core.
+    /// Socket, NUMA node, core and hardware thread.
     pub place: Place,
     /// The rank.
     pub rank: Option<u32>,
@@ -129,6 +129,9 @@ pub fn of_table(
             }
         }
     })?;
+    if wanted == Wanted::Metrics {
+        leave_out_ranks(&mut all, level);
+    }
     let none = OfNode::default();
     let of = |((run, mut key), sums): ((String, PlaceKey), Sums)| {
         let of_node = nodes.get(&(run.clone(), key.node.clone(), key.region.clone()));
@@ -142,6 +145,26 @@ pub fn of_table(
     Ok(all.into_iter().map(of).collect())
 }
 
+/// If places of a node show their hardware threads, a rank that belongs to several places shows nothing: a table has counts
+/// of one scope.
+fn leave_out_ranks(all: &mut BTreeMap<(String, PlaceKey), Sums>, level: Level) {
+    let own = |place: &Place| match level {
+        Level::Node | Level::Rank => None,
+        Level::Socket => Some(place.socket),
+        Level::Numa => Some(place.numa),
+        Level::Core => Some(place.core),
+        Level::Thread => Some(place.hardware_thread),
+    };
+    let with_threads: HashSet<(String, String)> = all
+        .iter()
+        .filter(|((_, key), sums)| own(&key.place).flatten().is_some() && sums.scope(level) == Scope::Core)
+        .map(|((run, key), _)| (run.clone(), key.node.clone()))
+        .collect();
+    all.retain(|(run, key), _| {
+        own(&key.place) != Some(None) || !with_threads.contains(&(run.clone(), key.node.clone()))
+    });
+}
+
 impl Sums {
     /// True for an event that the processor counts only on hardware threads.
     fn is_only_on_cores(&self, family: &str) -> bool {
@@ -150,7 +173,7 @@ impl Sums {
     }
 
     /// Threads of ranks, or hardware threads. Only the counts of the second contain the work of other programs, so a metric
-    /// must not mix the two, nor the places of a table. A core, a NUMA node and a socket show hardware threads if
+    /// must not mix the two, nor the places of a table. A hardware thread, a core, a NUMA node and a socket show hardware threads if
     /// `--scope core` counted them; a rank and a node show ranks.
     fn scope(&self, level: Level) -> Scope {
         let has = |scope: Scope| {
@@ -159,7 +182,7 @@ impl Sums {
             let mut counts = self.counts.iter().filter(|(family, _)| !self.is_only_on_cores(family));
             counts.any(|(_, counts)| counts.iter().any(is_counted))
         };
-        let shows_threads = matches!(level, Level::Core | Level::Numa | Level::Socket);
+        let shows_threads = !matches!(level, Level::Node | Level::Rank);
         match shows_threads && has(Scope::Core) || !has(Scope::Task) {
             true => Scope::Core,
             false => Scope::Task,
@@ -290,8 +313,8 @@ fn each_sum(sums: &DataFrame, mut with: impl FnMut(&str, PlaceKey, Sum<'_>)) -> 
     let (run, node, region, family, scope) = (run?, node?, region?, family?, scope?);
     let (vendor, quality, reason) = (vendor?, quality?, reason?);
     let unit = sums.column("unit")?.str()?;
-    let [socket, numa, core, rank, of_family, model, rows] =
-        ["socket", "numa", "core", "rank", "cpu_family", "cpu_model", "rows"].map(number);
+    let [socket, numa, core, thread, rank, of_family, model, rows] =
+        ["socket", "numa", "core", "hardware_thread", "rank", "cpu_family", "cpu_model", "rows"].map(number);
     let (value, share) = (sums.column("value")?.f64()?, sums.column("running_share")?.f64()?);
     let unusable = sums.column("unusable")?.bool()?;
     let at = |column: Option<&UInt32Chunked>, row: usize| column.and_then(|column| column.get(row));
@@ -300,7 +323,7 @@ fn each_sum(sums: &DataFrame, mut with: impl FnMut(&str, PlaceKey, Sum<'_>)) -> 
             socket: at(socket, row),
             numa: at(numa, row),
             core: at(core, row),
-            hardware_thread: None,
+            hardware_thread: at(thread, row),
         };
         let key = PlaceKey {
             node: node.get(row).unwrap_or_default().to_owned(),

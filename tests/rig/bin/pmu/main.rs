@@ -111,6 +111,7 @@ fn check_all() -> ExitCode {
         ("doctor_sees_what_the_processor_counts", tool::doctor),
         ("list_events_says_what_opens", tool::events),
         ("a_measured_program_comes_to_what_it_does", tool::a_run),
+        ("the_row_of_a_hardware_thread_is_exact", tool::the_row_of_a_hardware_thread),
         ("groups_in_turn_count_what_each_alone_counts", tool::groups_in_turn),
     ];
     println!("1..{}", CHECKS.len());

@@ -70,10 +70,10 @@ const THREADS: u64 = 3;
 const CHILDREN: u64 = 3;
 
 /// Measures this program's `work` with the tool. Returns the run and the tool's messages.
-fn measured(turns: u64) -> Result<(Run, String), String> {
+fn measured(turns: u64, options: &[&str]) -> Result<(Run, String), String> {
     let own = std::env::current_exe().map_err(|e| e.to_string())?;
     let folder = Folder::new("runs");
-    let output = pmmpi(&["--events", "instructions:u", "--out"], |command| {
+    let output = pmmpi(&[options, &["--events", "instructions:u", "--out"]].concat(), |command| {
         command
             .arg(folder.path())
             .arg(own)
@@ -103,7 +103,7 @@ fn counted(run: &Run, event: &str) -> Result<u64, String> {
 
 /// A plain program with threads and children, with the default set and an additional event.
 pub fn a_run() -> Check {
-    let ((less, _), (more, said)) = (measured(TURNS)?, measured(2 * TURNS)?);
+    let ((less, _), (more, said)) = (measured(TURNS, &[])?, measured(2 * TURNS, &[])?);
     let loops = 1 + THREADS + CHILDREN;
     let in_user_mode = counted(&more, "instructions:u")?;
     let grown = in_user_mode - counted(&less, "instructions:u")?;
@@ -128,6 +128,21 @@ pub fn a_run() -> Check {
         || counted(&more, "ref_cycles").is_ok()
         || !is_near(clock_ns, cpu_ns, 20_000);
     unless(wrong, found)
+}
+
+/// The row of the hardware thread has what all programs execute there: beside the loops, the same in both runs.
+pub fn the_row_of_a_hardware_thread() -> Check {
+    let row = |turns: u64| -> Result<u64, String> {
+        let (run, _) = measured(turns, &["--scope", "core"])?;
+        let counts = run.counts.only(|row| row.cpu == Some(0));
+        let totals = totals(&counts, |_| true);
+        let total = totals.iter().find(|total| total.event.name == "instructions:u");
+        let total = total.ok_or("hardware thread 0 has no row of instructions:u")?;
+        total.count.filter(|_| total.places == 1).ok_or_else(|| format!("{:?}", total.reason))
+    };
+    let (less, more) = (row(TURNS)?, row(2 * TURNS)?);
+    let (grown, loops) = (more - less, 1 + THREADS + CHILDREN);
+    unless(!is_near(grown, loops * LOOP, 20), format!("{less}, then {more}: {grown} more in {loops} loops"))
 }
 
 /// `pmmpi repeat --groups` counts in each launch what a launch with this group alone counts, to the instruction.
