@@ -318,7 +318,7 @@ fn tracepoints_have_names() {
         assert_eq!(groups(&plans), [[["cycles", "sched:sched_switch"]]]);
         for (list, part) in [
             ("sched:sched_swich", "did you mean sched:sched_switch?"),
-            ("sched:bad", "events/sched/bad/id: expected the number of a tracepoint"),
+            ("sched:bad", "events/sched/bad/id: pmmpi cannot read the number of a tracepoint from this file"),
             ("sched:sched_switch:u", "happens in the Linux kernel"),
             ("nothing:at_all", "unknown event nothing:at_all"),
             ("..:id", "unknown event"),

@@ -351,7 +351,8 @@ fn a_folder_that_is_gone_is_made_again() {
         kill(processes[0][0]);
         let output = started.finish();
         assert!(
-            output.code() != 0 && output.err().contains("no part of the run could be saved"),
+            output.code() != 0
+                && output.err().contains("pmmpi does not know whether any part of the run was saved"),
             "{}",
             output.err()
         );

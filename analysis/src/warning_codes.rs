@@ -359,7 +359,7 @@ codes! {
     UnknownClassKey "unknown-class-key"
         "`--class-by` names a key that no run has."
         "Valid keys are cpu, microcode, memory, kernel, command, ranks, labels and class; also the names of labels, \
-         columns, facts and settings of runs (docs/report.md). `none` alone puts all nodes in one class."
+         columns, facts and settings of runs (docs/report.md). `--class-by none` puts all nodes in one class."
         "--class-by rack: no run has a label of this name, and no file has a column of this name with text \
          or numbers"
     UnknownLabel "unknown-label"
@@ -367,7 +367,7 @@ codes! {
         "Check the name. An archive has columns of other tools' results only if `pmmpi export --class-by` named them."
         "--where blas: no run has a label of this name, and no file has a column of this name"
     UnknownNode "unknown-node"
-        "`--node` names nodes without a selected run."
+        "`--node` names nodes that have no run in this report."
         "Check the names. With --since, --until, --class, --run or --where, these nodes may have runs, but no \
          selected run."
         "--node: there is no selected run on 1 node: n0999"

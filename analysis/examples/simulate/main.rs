@@ -324,11 +324,12 @@ fn why() {
         println!();
     }
     println!(
-        "The next table shows fleets without slow nodes. The last three columns are mean numbers of nodes per"
+        "The next table shows fleets without slow nodes: their nodes differ only by chance. The last three columns are"
     );
     println!(
-        "fleet. A cause is wrong if its term makes up less than half of the real slowdown of the node.\n"
+        "mean numbers of nodes per fleet. A cause is wrong if it makes up less than half of the slowdown that the simulation"
     );
+    println!("gave the node by chance.\n");
     println!(
         "| nodes | fleets | nodes judged UNUSUAL, SUSPECT, SLOW-TAIL or SLOW | nodes with a cause | nodes with a wrong cause |"
     );

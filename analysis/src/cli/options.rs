@@ -65,9 +65,9 @@ Example: pmmpi report --format json a.pmr | jq '.nodes[].verdict'"
 
 fn export_help() -> String {
     format!(
-        "pmmpi writes one row per run and node into DIR/month=YYYY-MM/. pmmpi writes no
-run twice and never changes an existing file with runs. `pmmpi report DIR` and
-any Parquet reader can read the archive.
+        "pmmpi writes one row per run and node into DIR/month=YYYY-MM/. A repeated export
+adds only new runs, and never changes an existing file with runs. `pmmpi report
+DIR` and any Parquet reader can read the archive.
 Select: --since T, --until T, --node LIST, --class C, --run ID, --where K=V.
 {EXIT_STATUS}
 
@@ -327,7 +327,7 @@ pub enum FailOn {
     Suspect,
     /// A node is odd: its facts differ from those of its class, or of a large class with the same work
     Odd,
-    /// A class became slower, or a node after maintenance, or at least 5 nodes after a change of their facts
+    /// Slower than before: a class; a node since its maintenance; at least 5 nodes since the same change of facts
     Moved,
     /// A node is in the session before the latest session, but not in the latest session
     Missing,

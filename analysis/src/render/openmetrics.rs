@@ -152,7 +152,7 @@ fn about_screen(text: &mut String, screen: &ScreenReport) {
     gauge(
         text,
         "pmmpi_screen_node_minutes",
-        "Time of the screen's measured rounds in minutes, all nodes together.",
+        "Time of the screen's measured rounds in minutes, added up over all nodes.",
         minutes,
     );
 }

@@ -136,8 +136,8 @@ Example: pmmpi doctor
     /// List what this machine can count, and the test loops of `validate`
     #[command(
         override_usage = "pmmpi list WHAT [FILTER] [--format text|json]",
-        after_help = "The column HERE is `yes` if this machine can now count all of the event. If not,
-the text below the table gives the reason.
+        after_help = "The column HERE is `yes` if this machine can now count the event completely. If
+not, the text below the table gives the reason.
 FILTER is part of a name or description. If no event matches, pmmpi takes FILTER
 itself as an event, such as cpu/event=0xc0/.
 

@@ -42,7 +42,7 @@ pub struct ScreenArgs {
     /// Time limit of a kernel (default: 10m) or of PROGRAM
     #[arg(long, value_name = "TIME")]
     pub timeout: Option<String>,
-    /// Cores of a kernel: node (all of the node, if it has one rank) or rank (those to which the rank is bound)
+    /// Cores of a kernel: node (all; if a node has several ranks, as for rank) or rank (those to which the rank is bound)
     #[arg(
         long,
         value_name = "OF",
@@ -52,7 +52,7 @@ pub struct ScreenArgs {
         hide = true
     )]
     pub cores: CoresArg,
-    /// Use the seed N for the random order of kernels
+    /// Seed of all random choices: the order of kernels, the nodes that run beside suspects, the partners of net
     #[arg(long, value_name = "N", hide = true)]
     pub seed: Option<u64>,
     #[arg(long, value_name = "DIR", help = "Save in DIR (default: PMMPI_OUT, else pmmpi-results)")]
@@ -83,7 +83,7 @@ pub struct ScreenArgs {
     /// Write the result to FILE
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Exit with 3 if a node is: slow, suspect
+    /// Exit with 3 if a node is WHAT: slow or suspect
     #[arg(
         long,
         value_name = "WHAT",

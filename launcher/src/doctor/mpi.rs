@@ -358,8 +358,9 @@ pub fn slurm(machine: &dyn Machine) -> Check {
     Check::limits(
         NAME,
         found,
-        "srun starts each rank of an MPI program as a separate job: use mpirun inside an allocation",
-        "apt install slurm-wlm-mpi-plugins   # or build Slurm --with-pmix; then: srun --mpi=list",
+        "with srun, each process of an MPI program runs as an MPI job of its own with 1 rank: use mpirun inside an \
+         allocation",
+        "apt install slurm-wlm-basic-plugins   # or build Slurm --with-pmix; then: srun --mpi=list",
     )
 }
 

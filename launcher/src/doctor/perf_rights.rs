@@ -43,7 +43,7 @@ pub fn paranoid(machine: &dyn Machine) -> Check {
              /proc",
         );
     };
-    if Capabilities::read(machine).may_count_all() {
+    if Capabilities::read(machine).may_count_all(machine) {
         return Check::ok(
             NAME,
             format!("{level}, but this process's capabilities override this level"),
@@ -74,7 +74,8 @@ pub fn paranoid(machine: &dyn Machine) -> Check {
 
 /// True if the kernel's rules let this process count its own tasks, including the kernel's part.
 pub fn allows_own_tasks(machine: &dyn Machine) -> bool {
-    Capabilities::read(machine).may_count_all() || level(machine).is_some_and(|level| level <= OWN_TASKS)
+    Capabilities::read(machine).may_count_all(machine)
+        || level(machine).is_some_and(|level| level <= OWN_TASKS)
 }
 
 /// The effective capabilities of this process that matter for counting.
@@ -103,8 +104,11 @@ impl Capabilities {
         }
     }
 
-    fn may_count_all(&self) -> bool {
-        (self.perfmon || self.sys_admin) && !self.in_namespace
+    /// Linux kernels of Debian and Ubuntu require CAP_SYS_ADMIN at levels above 2. Linux itself has no such levels, so only
+    /// an attempt shows which kernel this is.
+    fn may_count_all(&self, machine: &dyn Machine) -> bool {
+        let is_enough = || level(machine).is_none_or(|level| level <= 2) || !is_denied_all(machine);
+        !self.in_namespace && (self.sys_admin || self.perfmon && is_enough())
     }
 
     fn names(&self) -> String {
@@ -130,12 +134,15 @@ pub fn capabilities(machine: &dyn Machine) -> Check {
             format!("setcap -r {pmmpi}; chmod u-s,g-s {pmmpi}\n{}", sysctl(PARANOID, EVERYTHING_ON_A_CPU)),
         );
     }
-    if own.may_count_all() {
-        return Check::ok(
-            NAME,
-            own.names(),
-            "pmmpi may count everything, at every level of perf_event_paranoid",
-        );
+    if own.may_count_all(machine) {
+        let at = match own.sys_admin {
+            true => "pmmpi may count everything, at every level of perf_event_paranoid",
+            false => {
+                "pmmpi may count everything; at levels of perf_event_paranoid above 2, Linux kernels of Debian and \
+                 Ubuntu require CAP_SYS_ADMIN"
+            }
+        };
+        return Check::ok(NAME, own.names(), at);
     }
     if level(machine).is_some_and(|level| level <= EVERYTHING_ON_A_CPU) {
         return Check::ok(
@@ -146,7 +153,7 @@ pub fn capabilities(machine: &dyn Machine) -> Check {
     }
     // setcap on pmmpi's file is no fix: it makes the process secure, see above.
     let fix = format!(
-        "# best: lower {PARANOID} on all nodes, see above. For one shell on this node:\n\
+        "# best: lower {PARANOID} on all nodes, see above. For one shell on this node (up to level 2):\n\
          sudo setpriv --reuid $(id -u) --regid $(id -g) --init-groups --inh-caps +perfmon \\\n    \
          --ambient-caps +perfmon bash"
     );
@@ -156,6 +163,9 @@ pub fn capabilities(machine: &dyn Machine) -> Check {
             "the Linux kernel requires a capability from outside the namespace; without this capability, \
              perf_event_paranoid limits the counters",
         ),
+        false if own.perfmon => {
+            (own.names(), "above level 2 of perf_event_paranoid, this Linux kernel requires CAP_SYS_ADMIN")
+        }
         false => (own.names(), "perf_event_paranoid limits the counters"),
     };
     Check::limits(NAME, found, costs, fix)
@@ -248,6 +258,9 @@ mod tests {
         for (file, status) in [(ROOT, Status::Ok), (PERFMON, Status::Ok), (NOBODY, Status::Limits)] {
             assert_eq!(paranoid(&Fake::new().file(LEVEL, "4").file(STATUS, file)).status, status);
         }
+        // As kernels of Debian and Ubuntu do.
+        let denies = Fake::new().file(LEVEL, "4").file(STATUS, PERFMON).gaps(denied);
+        assert_eq!([paranoid(&denies).status, capabilities(&denies).status], [Status::Limits; 2]);
     }
 
     #[test]

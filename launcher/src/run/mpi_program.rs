@@ -321,7 +321,7 @@ fn explain(task: &Task, shared: &SharedMemory, partial: Option<Result<PathBuf, S
     let kept = match &partial {
         Some(Ok(folder)) => format!("; the partial run is in {}", folder.display()),
         Some(Err(why)) if task.settings.out.is_some() => {
-            format!("; no part of the run could be saved: {why}")
+            format!("; pmmpi does not know whether any part of the run was saved: {why}")
         }
         _ => String::new(),
     };

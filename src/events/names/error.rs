@@ -168,7 +168,9 @@ impl fmt::Display for NameError {
                 )
             }
             Self::Vendor { name, why } => write!(f, "event {name}: {why}"),
-            Self::Unreadable { file, expected } => write!(f, "{}: expected {expected}", file.display()),
+            Self::Unreadable { file, expected } => {
+                write!(f, "{}: pmmpi cannot read {expected} from this file", file.display())
+            }
         }
     }
 }
