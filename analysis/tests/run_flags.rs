@@ -193,6 +193,12 @@ fn cores_below_their_turbo_step_raise_a_flag() {
     );
     // A rank that may run on both cores may keep both active.
     assert_eq!(message(&at_frequency(&[("n1", "0-1")], 3.0, STEPS)), None);
+    // With one busy thread, it keeps one core active, wherever it may run.
+    let mut one_thread = at_frequency(&[("n1", "0-1")], 3.0, STEPS);
+    one_thread.ranks[0].cpu_user_ns = 8 * S;
+    assert!(message(&one_thread).unwrap().contains("1 active core per socket is 3.70 GHz"));
+    one_thread.ranks[0].cpu_user_ns = 9 * S;
+    assert_eq!(message(&one_thread), None);
     // Hardware threads 0 and 4 are one core.
     assert!(message(&at_frequency(&[("n1", "0"), ("n1", "4")], 3.0, STEPS)).is_some());
     // Of all sockets, the one of which least may be expected counts.

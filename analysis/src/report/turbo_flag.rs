@@ -5,7 +5,7 @@
 
 use super::metrics::MetricReport;
 use pmmpi::node::{NodeFacts, TurboSteps};
-use pmmpi::record::Run;
+use pmmpi::record::{RankRecord, Run};
 use pmmpi::{NodeId, text};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -46,27 +46,61 @@ fn ghz(hz: f64) -> String {
     format!("{:.2}", hz / 1e9)
 }
 
-/// Each socket on which ranks may run. Their cores may all be active, so the step is that of all these cores.
-fn sockets(run: &Run) -> Option<Vec<Expected<'_>>> {
-    let mut cores: BTreeMap<(NodeId, u32), BTreeSet<u32>> = BTreeMap::new();
-    for rank in &run.ranks {
-        let topology = &run.topologies[run.nodes[rank.node.index()].topology? as usize];
-        for thread in topology.threads.iter().filter(|thread| rank.allowed.contains(thread.cpu)) {
-            cores.entry((rank.node, thread.socket)).or_default().insert(thread.core);
+/// A socket on which ranks may run.
+#[derive(Default)]
+struct Socket {
+    /// The cores on which they may run.
+    cores: BTreeSet<u32>,
+    /// How many of these ranks had one busy thread.
+    with_one_thread: usize,
+    /// How many other ranks may run there.
+    others: usize,
+}
+
+impl Socket {
+    /// At most so many cores were active. Ranks with several threads may at times keep all their cores active, however
+    /// short these times are.
+    fn active_cores(&self) -> usize {
+        match self.others {
+            0 => self.cores.len().min(self.with_one_thread),
+            _ => self.cores.len(),
         }
     }
-    let of = |((node, _), cores): ((NodeId, u32), BTreeSet<u32>)| {
-        let node = &run.nodes[node.index()];
+}
+
+/// True if one thread of the rank was busy for all of its time: 5 % may be missing, or be of helpers of MPI.
+fn has_one_thread(rank: &RankRecord) -> bool {
+    let cpu_ns = (rank.cpu_user_ns + rank.cpu_system_ns) as f64;
+    (0.95..=1.05).contains(&(cpu_ns / rank.stamps.inner_ns().max(1) as f64))
+}
+
+/// Each socket on which ranks may run.
+fn sockets(run: &Run) -> Option<Vec<Expected<'_>>> {
+    let mut sockets: BTreeMap<(NodeId, u32), Socket> = BTreeMap::new();
+    for rank in &run.ranks {
+        let topology = &run.topologies[run.nodes[rank.node.index()].topology? as usize];
+        let mut own = BTreeSet::new();
+        for thread in topology.threads.iter().filter(|thread| rank.allowed.contains(thread.cpu)) {
+            sockets.entry((rank.node, thread.socket)).or_default().cores.insert(thread.core);
+            own.insert(thread.socket);
+        }
+        for socket in own {
+            let of = sockets.entry((rank.node, socket)).or_default();
+            *if has_one_thread(rank) { &mut of.with_one_thread } else { &mut of.others } += 1;
+        }
+    }
+    let of = |((node, _), socket): ((NodeId, u32), Socket)| {
+        let (node, active_cores) = (&run.nodes[node.index()], socket.active_cores());
         let NodeFacts { settings, inventory, .. } = node.facts.as_ref()?;
         let fact = |name: &str| inventory.iter().find(|(known, _)| *known == name).map(|(_, value)| value);
         if fact("turbo") == Some("off") {
             return None;
         }
         let steps: TurboSteps = fact("turbo_steps")?.parse().ok()?;
-        let step = steps.of(u32::try_from(cores.len()).ok()?)? as f64;
+        let step = steps.of(u32::try_from(active_cores).ok()?)? as f64;
         let limit = settings.frequency_limits_hz.map_or(f64::INFINITY, |[_, highest]| highest as f64);
         let (hz, is_limit) = (step.min(limit), limit < step);
-        Some(Expected { hz, active_cores: cores.len(), host: &node.key.hostname, is_limit })
+        Some(Expected { hz, active_cores, host: &node.key.hostname, is_limit })
     };
-    cores.into_iter().map(of).collect()
+    sockets.into_iter().map(of).collect()
 }
