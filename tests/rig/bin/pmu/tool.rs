@@ -145,7 +145,8 @@ pub fn the_row_of_a_hardware_thread() -> Check {
     unless(!is_near(grown, loops * LOOP, 20), format!("{less}, then {more}: {grown} more in {loops} loops"))
 }
 
-/// `pmmpi repeat --groups` counts in each launch what a launch with this group alone counts, to the instruction.
+/// `pmmpi repeat --groups` counts in each launch what a launch with this group alone counts, within 20 ppm: the start of a
+/// program takes some more or fewer instructions each time.
 pub fn groups_in_turn() -> Check {
     const GROUPS: [&str; 3] = ["efficiency", "noise", "frequency"];
     let own = std::env::current_exe().map_err(|e| e.to_string())?;
