@@ -45,42 +45,43 @@ fn rows() -> Vec<(&'static str, Fleet, u64)> {
 pub fn print() {
     println!("\n## Each node against its own history\n");
     println!(
-        "1000 nodes, 7 runs per node and session. ln T has a normal distribution. The standard deviation is"
+        "1000 nodes, 7 runs per node and session. ln T has a normal distribution. The standard deviation"
+    );
+    println!("is 1.5 % between nodes, 0.3 % between the sessions of a node, and 0.3 % between the runs of a");
+    println!(
+        "node in a session. In addition, each session makes all nodes slower or faster together, with a"
     );
     println!(
-        "1.5 % between nodes, 0.3 % between the sessions of a node, and 0.3 % between the runs of a node in a"
-    );
-    println!("session. In addition, each session makes all nodes slower or faster together, with a standard");
-    println!(
-        "deviation of 2 %. The simulation makes 1 % of the runs 10 to 30 % slower, and 1 % of the nodes 1 to"
+        "standard deviation of 2 % (0 % in the row with 1 node). The simulation makes 1 % of the runs 10"
     );
     println!(
-        "12 % slower from a random session on. Each row names its differences from these values. In the row"
+        "to 30 % slower, and 1 % of the nodes 1 to 12 % slower from a random session on. If a row differs"
     );
     println!(
-        "with 1 node, 0 % replaces the 2 %. \"t3\" means that the deviations of a node's sessions have a t"
+        "from these values, its name says so. \"t3\" means that the deviations of a node's sessions have a t"
     );
     println!(
-        "distribution with 3 degrees of freedom, so that some nodes have single bad sessions. A row has 100"
+        "distribution with 3 degrees of freedom, so that some nodes have single bad sessions. A row has"
     );
-    println!("fleets; with 20 nodes, it has 1000 fleets, and with 5 nodes or 1 node, 2000 fleets.");
+    println!(
+        "100 fleets; with 20 nodes, it has 1000 fleets, and with 5 nodes or 1 node, it has 2000 fleets."
+    );
     println!();
     println!(
-        "Precision and recall refer to the verdict SLOWED (in the row \"nodes become faster\": to FASTER). \"By"
+        "Precision and recall refer to the verdict SLOWED. In the row \"nodes become faster\", they refer to"
     );
     println!(
-        "class\" is the share of the changed nodes that are SLOW or SLOW-TAIL in the latest session, in"
+        "FASTER, and the columns of recall show how much faster the nodes become. \"By class\" is the share"
+    );
+    println!("of the changed nodes that are SLOW or SLOW-TAIL in the latest session, in comparison with the");
+    println!(
+        "class. \"Since right\" is the share of the found changes above 3 % for which the report gives the"
     );
     println!(
-        "comparison with the class. \"Since right\" counts found changes above 3 %: it is the share for which"
+        "right first session. \"At least true\" is the share of the found changes that are really at least"
     );
-    println!(
-        "the report gives the right first session. \"At least true\" is the share of the found changes that are"
-    );
-    println!(
-        "really at least as large as `at_least`. The last three columns are mean numbers of healthy nodes per"
-    );
-    println!("fleet that have this verdict.\n");
+    println!("as large as the report says (`history_at_least`). The last three columns are mean numbers per");
+    println!("fleet: healthy nodes with the verdict SLOWED, FASTER or SUSPECT.\n");
     println!(
         "| fleets | precision | recall | recall, 2-3 % slower | recall, 3-5 % slower | recall, > 5 % slower | by class | since right | at least true | SLOWED \
          per fleet | FASTER | SUSPECT |"
@@ -118,11 +119,9 @@ pub fn print() {
         "LATEST\", \"UNSTEADY\" and \"CREEP\" show shares of the found nodes; the other found nodes are STEPS."
     );
     println!(
-        "\"The bad session is named\" counts the changed nodes that are not SLOWED: it is the share for which"
+        "The next column is about the changed nodes that are not SLOWED: it shows the share for which the"
     );
-    println!(
-        "the report names the first changed session, and no other session, as bad. The last column is the"
-    );
+    println!("report names the first changed session, and no other session, as bad. The last column is the");
     println!("share of the healthy nodes for which the report names a bad session.\n");
     println!(
         "| fleets | STEP or LATEST | UNSTEADY | CREEP | the bad session is named | healthy nodes with a bad session |"

@@ -117,10 +117,12 @@ fn robustness() {
         "{FLEETS} fleets per row. If a row names a verdict, the nodes with this verdict count as found. \"Or"
     );
     println!(
-        "more\" also counts the nodes with a stronger verdict; the order is SUSPECT, SLOW-TAIL, SLOW. With 3"
+        "more\" also counts the nodes with a stronger verdict; the order is SUSPECT, SLOW-TAIL, SLOW. With"
     );
-    println!("runs, no node is SLOW-TAIL or SLOW. If a method finds nothing, the table shows a precision of");
-    println!("1.000.\n");
+    println!(
+        "3 runs, no node is SLOW-TAIL or SLOW. If a method finds nothing, the table shows a precision of"
+    );
+    println!("1.000. A node of another kind counts as slow only if it is slow for its kind.\n");
     heading();
     let five = Recipe { slow_node_share: 0.05, ..Recipe::default() };
     for (name, score) in cases::of_methods(&five, 0..FLEETS) {
@@ -217,15 +219,13 @@ fn bimodal() {
         "\"normal\", \"t5\" and \"skewed\", a class has one kind of nodes, so the warning is false. In the other"
     );
     println!(
-        "columns, a class has two kinds of nodes: the slower kind is half or a tenth of the nodes. It is"
+        "columns, a class has two kinds of nodes. The slower kind makes up half or a tenth of the nodes,"
     );
     println!(
-        "slower by 3, 4 or 6 spreads; a spread is the standard deviation of ln T between the nodes of one"
+        "and is slower by 3, 4 or 6 spreads. A spread is the standard deviation of ln T between the nodes"
     );
-    println!(
-        "kind. All classes also have slow nodes and slow runs, as in the reference fleets. Each share comes"
-    );
-    println!("from 1000 classes; with 2000 nodes, it comes from 200 classes.\n");
+    println!("of one kind. All classes also have slow nodes and slow runs, as in the reference fleets. Each");
+    println!("share comes from 1000 classes; with 2000 nodes, it comes from 200 classes.\n");
     println!(
         "| nodes | one kind: normal | t5 | skewed | two halves 3 spreads apart | 4 apart | 6 apart | a tenth 6 apart |"
     );
@@ -250,24 +250,23 @@ fn bimodal() {
 fn drift() {
     println!("## Over time\n");
     let score = cases::flaky(0..FLEETS);
-    println!("Flaky nodes: {FLEETS} fleets of 2000 nodes, 20 runs per node. In a twentieth of the nodes,");
-    println!("30 % of the runs are slow; in the other nodes, 1 % of the runs are slow.");
+    println!("Flaky nodes: {FLEETS} fleets of 2000 nodes, 20 runs per node. A twentieth of the nodes are");
     println!(
-        "Precision {:.3}, recall {:.3}, {:.2} false per fleet.\n",
+        "flaky: 30 % of their runs are slow. Of the runs of the other nodes, 1 % are slow. The result for"
+    );
+    println!(
+        "flaky nodes: precision {:.3}, recall {:.3}, {:.2} false per fleet.\n",
         score.precision(),
         score.recall(),
         score.wrong_per_fleet()
     );
     println!(
-        "Drift: 10,000 nodes, 52 sessions. The median of a node varies by 0.4 % from session to session. From"
+        "Drift: 10,000 nodes, 52 sessions. The median of a node varies by 0.4 % from session to session."
     );
-    println!(
-        "session 31 on, each node is slower than before, relative to its class; the first column shows by how"
-    );
-    println!(
-        "much. \"Before\" means in sessions 1 to 30, \"after\" in session 31 or later. The last column is the"
-    );
-    println!("median number of sessions until the alarm; session 31 is number 1.\n");
+    println!("From session 31 on, each node is slower than before, relative to its class; the first column");
+    println!("shows by how much. An alarm means that pmmpi finds a drift of the node. \"Before\" means in");
+    println!("sessions 1 to 30, \"after\" in session 31 or later. The last column is the median number of");
+    println!("sessions until the first alarm; session 31 is number 1.\n");
     println!(
         "| slower by | share with an alarm before | share with the first alarm after | sessions until the alarm |"
     );
@@ -281,23 +280,24 @@ fn drift() {
 
 fn why() {
     println!("\n## Why\n");
-    println!("The tables count those slow nodes that pmmpi judges UNUSUAL, SUSPECT, SLOW-TAIL or SLOW. The");
+    println!("The simulation makes some nodes 3 to 12 % slower: with a lower frequency, with stolen time (a");
+    println!("lower utilisation), with more instructions, or with more cycles per instruction (CPI). In");
     println!(
-        "simulation makes these nodes 3 to 12 % slower, each with a known cause. In addition, all nodes vary"
+        "addition, all nodes differ by chance: by 0.2 % in instructions, 0.8 % in CPI, 1.2 % in frequency"
+    );
+    println!("and 0.3 % in utilisation. Ranks that spin while they wait add instructions: the number of");
+    println!(
+        "instructions varies by a further 0.5 % from run to run, without an effect on the time. The first"
+    );
+    println!("four tables count those slow nodes that pmmpi judges UNUSUAL, SUSPECT, SLOW-TAIL or SLOW. The");
+    println!(
+        "reported cause is right if it is the quantity that the simulation makes worse. The column \"mixed\""
     );
     println!(
-        "by 0.2 % in instructions, 0.8 % in cycles per instruction (CPI), 1.2 % in frequency and 0.3 % in"
+        "shows the share of nodes for which the report names the cause \"mixed\" although there is only one."
     );
-    println!(
-        "utilisation. Ranks that spin while they wait add instructions: the number of instructions varies by"
-    );
-    println!(
-        "a further 0.5 %, without an effect on the time. The reported cause is right if it is the term that"
-    );
-    println!(
-        "the simulation makes worse. In rows with three causes, each of three terms makes up a third of the"
-    );
-    println!("slowdown; then the cause \"mixed\" counts as right.\n");
+    println!("The column \"none\" shows the share without a cause. In rows with three causes, each of three");
+    println!("quantities makes up a third of the slowdown; there, the cause \"mixed\" counts as right.\n");
     for (title, nodes, slow, fleets) in [
         ("2000 nodes, 5 % of them slow", 2000, 0.05, FLEETS),
         ("20 nodes, a tenth of them slow", 20, 0.1, 2000),
@@ -324,12 +324,15 @@ fn why() {
         println!();
     }
     println!(
-        "The next table shows fleets without slow nodes: their nodes differ only by chance. The last three columns are"
+        "The next table shows fleets without slow nodes: their nodes differ only by chance. The last three"
     );
     println!(
-        "mean numbers of nodes per fleet. A cause is wrong if it makes up less than half of the slowdown that the simulation"
+        "columns are mean numbers of nodes per fleet. The cause \"mixed\" does not count as a cause here. A"
     );
-    println!("gave the node by chance.\n");
+    println!(
+        "cause is wrong if it makes up less than half of the slowdown that the simulation gave the node by"
+    );
+    println!("chance.\n");
     println!(
         "| nodes | fleets | nodes judged UNUSUAL, SUSPECT, SLOW-TAIL or SLOW | nodes with a cause | nodes with a wrong cause |"
     );

@@ -13,36 +13,54 @@ const SEEDS: u64 = 8_000_000;
 pub fn print(part: u64) {
     println!("\n## Fleets that are not textbook\n");
     println!(
-        "The code of `pmmpi report` judges simulated runs. In most rows, ln T is the sum of three parts: ln"
+        "The code of `pmmpi report` judges simulated runs. In most rows, ln T is the sum of three parts:"
     );
     println!(
-        "of the time that the row names (or of 10 s), a normal deviate of the node, and a normal deviate of"
+        "ln of the time that the row names (or of 10 s), a random part of the node, and a random part of"
     );
     println!(
-        "the run. The deviate of the node has the standard deviation s, the deviate of the run the standard"
+        "the run. The random parts have normal distributions, with the standard deviation s between nodes,"
     );
-    println!("deviation sigma. Some rows add slow nodes, slow runs, or levels of rounds, hours or sessions;");
     println!(
-        "`analysis/examples/simulate` has the details. \"n x k\" means n nodes with k runs each. A row that"
+        "and sigma between the runs of a node. Some rows add slow nodes or slow runs, or make all nodes"
     );
-    println!("names no number of nodes has 100 nodes. Most rows have 7 runs per node and session.");
+    println!(
+        "slower or faster in some rounds, hours or sessions. `analysis/examples/simulate` has the details,"
+    );
+    println!(
+        "such as s and sigma where a row does not name them. \"n x k\" means n nodes with k runs each. A row"
+    );
+    println!("that names no number of nodes has 100 nodes. Most rows have 7 runs per node and session.");
     println!();
     println!(
-        "In a class of 20 or more nodes, only SLOW counts as a finding; in a smaller class, SLOW-TAIL counts,"
+        "The recall and the results about SLOW nodes count the nodes with the verdict SLOW; in a class of"
+    );
+    println!("fewer than 20 nodes, they also count SLOW-TAIL. Three results count SLOW and SLOW-TAIL in all");
+    println!(
+        "classes: \"`slower_by_at_least` true\", \"slower by 3 %\" and \"pairs of nodes with SLOW-TAIL or more,"
     );
     println!(
-        "too. Three results count SLOW and SLOW-TAIL in all classes: \"`slower_by_at_least` true\", \"slower by"
+        "in the wrong order\". \"Warned\" is the share of the fleets for which the report gives the warning"
     );
     println!(
-        "3 %\" and \"pairs of nodes with SLOW-TAIL or more, in the wrong order\". \"Warned\" is the share of the"
+        "that fits the row: `few-anchors`, `round-effects`, `time-order`, `dependent-runs`, `unequal-runs`"
     );
     println!(
-        "fleets for which the report gives the warning about such a case. A drain is false if the node is at"
+        "or `bimodal-class`. \"Rounding warned\" refers to `rounded-times`, \"noise warned\" to `noise-floor`,"
     );
     println!(
-        "most 5 % slower than the other nodes. \"Stated\" is the limit that pmmpi promises. We chose the"
+        "\"round effects warned\" to `round-effects`, \"composition warned\" to `composition-changed`, and"
     );
-    println!("methods and the limits with other seeds.\n");
+    println!(
+        "\"class warned\" to `class-moved`. \"Class moved\" means that the report finds a change of the class."
+    );
+    println!(
+        "\"Drains\" are nodes that the report advises to drain. A drain is false if the node is at most 5 %"
+    );
+    println!(
+        "slower than the median of the other nodes. \"Stated\" is the limit that pmmpi promises; it is empty"
+    );
+    println!("if pmmpi promises none. We chose the methods and the limits with other seeds.\n");
     println!("| case | fleets | result | stated | measured |\n|---|---|---|---|---|");
     for Case { name, fleets, rates, stated } in cases() {
         let fleets = (fleets / part).max(1);

@@ -10,35 +10,39 @@ pub fn print() {
         "`pmmpi report --correlate`: each class has {OTHERS} counters that have nothing to do with the time, and"
     );
     println!(
-        "two counters that may depend on the time. \"n x k\" means n nodes with k runs each. Runs vary by 0.3 %"
+        "two counters that may depend on the time. \"n x k\" means n nodes with k runs each. Runs vary by"
     );
     println!(
-        "and nodes by 1.5 %. Counters vary by 10 % between the runs of a node, and by 10 % between nodes; a"
+        "0.3 % and nodes by 1.5 %. Counters vary by 10 % between the runs of a node, and by 10 % between"
     );
     println!(
-        "third of the {OTHERS} counters count only few events. Slow runs are 10 to 30 % slower. If a row does not"
+        "nodes; a third of the {OTHERS} counters count only few events. Slow runs are 10 to 30 % slower. If a"
     );
     println!(
-        "say otherwise, 1 % of the runs are slow, and the two counters count 1.5 to 2.2 times as much in slow"
+        "row does not say otherwise, 1 % of the runs are slow, and the two counters count 1.5 to 2.2 times"
     );
     println!(
-        "runs, as in the SC18 paper ([method.md](method.md#why-causes)). In rows with \"nothing\", no counter"
+        "as much in slow runs, as in the SC18 paper ([method.md](method.md#why-causes)). In the row with"
     );
-    println!("and no fact goes with slowness; in the row with DIMMs, only their number does.");
+    println!(
+        "constant counts per second, the two counters are proportional to the time, with a variation of 3"
+    );
+    println!(
+        "%. In rows with \"nothing\", no counter and no fact goes with slowness; in the row with DIMMs, only"
+    );
+    println!("their number does.");
     println!();
     println!(
-        "A finding, within or between nodes, is false if the counter or fact has nothing to do with the time."
+        "A finding, within or between nodes, is false if the counter or fact has nothing to do with the"
     );
     println!(
-        "\"Only counts longer\" is the share of the found counters that the report marks with \"=time\": they"
+        "time. \"Only counts longer\" is the share of the found counters that the report marks with \"=time\"."
     );
+    println!("Such a counter has the same rate in slow runs as in other runs, but counts for a longer time.");
     println!(
-        "count at the same rate in slow runs. \"Mean rho\" is the mean correlation (rho) of the two counters"
+        "\"Mean rho\" is the mean correlation (rho) of the two counters with the time. \"Intervals that"
     );
-    println!(
-        "with the time. \"Intervals that contain the true value\" is the share of the intervals of rho that"
-    );
-    println!("contain this mean.\n");
+    println!("contain the true value\" is the share of the intervals of rho that contain this mean.\n");
     println!(
         "| case | fleets | found within nodes | fact found between nodes | only counts longer | mean rho | \
          intervals that contain the true value | classes with a false finding | \

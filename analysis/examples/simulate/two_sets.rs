@@ -79,8 +79,9 @@ pub fn print() {
     println!(
         "`pmmpi compare`: runs vary by {:.1} %, and sessions of a node by {:.1} %; {EXPERIMENTS} comparisons in each row.\n\
          \"Each\" means that each set has sessions of its own. \"Equal sets\" have the same true time, so the\n\
-         differences in these columns are false. \"Smallest visible difference\" is the mean of the column\n\
-         VISIBLE. \"A difference of this size\" is the VISIBLE of the same comparison, not the mean.\n",
+         differences that these columns count are false. \"Smallest visible difference\" is the mean of the\n\
+         column VISIBLE over the comparisons of equal sets. For the last column, each comparison is repeated\n\
+         with new runs, whose true times differ by the VISIBLE of this comparison (not by the mean).\n",
         SIGMA * 100.0,
         SESSIONS * 100.0
     );
