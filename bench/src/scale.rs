@@ -27,7 +27,7 @@ pub fn report(folder: &Folder) -> Result<String, Box<dyn Error>> {
     let ratio = Spread::of(&table, |row| (row[0] + row[1] + row[2]) / row[3]).text(1.0, 2);
     Ok(format!(
         "## {RANKS} ranks, oversubscribed (bench/programs/by_hand.c, Open MPI, {ROUNDS} runs)\n\n\
-         | part (start and barriers: on the rank that came last) | ms |\n|---|---|\n\
+         | part (for the start and for barriers: the time of the rank that came last) | ms |\n|---|---|\n\
          | pmmpi, from the end of MPI_Init to t1: settings from rank 0, setup, a barrier | {} |\n\
          | pmmpi, from t2 to t3: a barrier | {} |\n\
          | pmmpi, from t3 until rank 0 has every record | {} |\n\
