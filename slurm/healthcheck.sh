@@ -20,8 +20,9 @@
 #   PMMPI_EVERY_H    hours between two measurements (168); 0: do not measure
 #   PMMPI_ROUNDS     rounds of a measurement (7)
 #   PMMPI_OPTIONS    more options of pmmpi screen, without spaces inside an option
-#   PMMPI_ON_SLOW    a program of the site. If the node is slow, this script starts the program with two arguments:
-#                    the node and its result. The script itself does not act on slow nodes.
+#   PMMPI_ON_SLOW    a program of the site. If the node is slow or has a wrong result, this script starts the program
+#                    with two arguments: the node, and its result (verdict, time, folder). The script itself does
+#                    not act on nodes.
 
 conf=${PMMPI_CONF:-/etc/pmmpi/healthcheck.conf}
 # slurmd starts this program without PATH. bash then uses a default PATH, which may end with the current folder.

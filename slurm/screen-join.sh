@@ -4,15 +4,15 @@
 #   slurm/screen-join.sh SESSION        also as a job: sbatch --dependency=afterany:JOB slurm/screen-join.sh SESSION
 #
 # Variables: PMMPI_SCREEN is the folder of screen-array.sbatch (default: pmmpi-screen). With PMMPI_FAIL_ON=slow, the
-# exit status is 3 if a node is slow. This script does not change nodes: `pmmpi screen --apply` acts only on nodes
-# that one job measured together.
+# exit status is 3 if a node is slow or has a wrong result. This script does not change nodes: `pmmpi screen --apply`
+# marks slow nodes only if one job measured them together with other nodes.
 
 set -eu
 folder=${PMMPI_SCREEN:-pmmpi-screen}
 session=${1:?usage: screen-join.sh SESSION}
 results=$folder/results/$session
 
-# This takes only nodes with a complete screen. Until the screen of a node is complete, the name of the node's folder
+# Only nodes with a complete screen are compared. Until the screen of a node is complete, the name of the node's folder
 # begins with a dot.
 finished=()
 for node in "$results"/*; do
