@@ -185,7 +185,10 @@ impl Comparison {
         let shared = side::take_out_shared(&mut sides, inputs.are_shared());
         if let Some(empty) = sides.iter().position(|side| side.runs.is_empty()) {
             return Err(match shared {
-                0 => format!("{} has no run with a time: check the session, label or time", names[empty]),
+                0 => format!(
+                    "{} has no run with a time: check this path, session, label or range of times",
+                    names[empty]
+                ),
                 _ => format!("all runs of {} are also in the other set", names[empty]),
             });
         }

@@ -533,8 +533,8 @@ impl<T> Input<T> {
                 self.warnings.push(Warning::new(
                     WarningCode::UnknownClassKey,
                     format!(
-                        "--class-by {name}: no run has a label of this name, and no file has a column of \
-                         this name with text or numbers"
+                        "--class-by {name}: no run has a label, fact or setting of this name, and no file has a \
+                         column of this name with text or numbers"
                     ),
                 ));
             }

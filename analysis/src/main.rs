@@ -665,7 +665,11 @@ fn writable(file: &Path) -> Result<(), Failure> {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
     match folder.is_none_or(Path::is_dir) {
         true => Ok(()),
-        false => Err(Failure::usage(format!("--output {}: there is no such folder", file.display()))),
+        false => Err(Failure::usage(format!(
+            "--output {}: there is no folder {}",
+            file.display(),
+            folder.unwrap_or(file).display()
+        ))),
     }
 }
 

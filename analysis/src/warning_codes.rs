@@ -263,7 +263,8 @@ codes! {
         "pmmpi did not count 12 entries of regions: it counts only the first 255 region names, only 64 \
          levels of nesting, and no entry with a failed barrier"
     RejectedRows "rejected-rows"
-        "Rows or values of another tool's results are not valid, so the report leaves them out."
+        "Some rows or values of a file are not valid, or an earlier row is of the same run. pmmpi leaves these rows or values \
+         out."
         "docs/import.md lists what pmmpi reads from each tool's files."
         "pmmpi left out 1 row: times.csv:12: elapsed_s: -3 is not a time above zero"
     RepeatedRows "repeated-rows"
@@ -310,8 +311,9 @@ codes! {
         "The node's time service is correcting a large clock error: look at `chronyc tracking` or `ntpq -p`."
         "the clock of n0222 ran 500 ppm fast during the run; the bounds of the run allow for 600 ppm"
     SplitByLabel "split-by-label"
-        "A label, such as the number of the job, has more than half as many values as there are runs. Each \
-         value makes a class of its own, so the report does not compare runs with different values."
+        "Runs that are otherwise equal have many different values of a label, such as the number of the job: more than half \
+         as many values as runs. Each value makes a class of its own, so the report does not compare runs with \
+         different values."
         "Use the label `run` for a name of the run. Or leave labels out of the class: --class-by cpu,microcode,memory,kernel,command,ranks."
         "the label job has 7 values in 7 runs of ./hpl: the report does not compare runs with different values"
     TimeOrder "time-order"
@@ -360,7 +362,7 @@ codes! {
         "`--class-by` names a key that no run has."
         "Valid keys are cpu, microcode, memory, kernel, command, ranks, labels and class; also the names of labels, \
          columns, facts and settings of runs (docs/report.md). `--class-by none` puts all nodes in one class."
-        "--class-by rack: no run has a label of this name, and no file has a column of this name with text \
+        "--class-by rack: no run has a label, fact or setting of this name, and no file has a column of this name with text \
          or numbers"
     UnknownLabel "unknown-label"
         "`--where` names a label that no run has, and no file has a column of this name."
@@ -399,7 +401,7 @@ codes! {
         "Repair or remove the file. If it belongs to an archive, repeat the export with --places."
         "archive/_places/month=2026-11/pmmpi-1.parquet is damaged: it has no column `event`"
     UnreadValues "unread-values"
-        "pmmpi did not read some values of another tool's results: text, rates, or times that the user did \
+        "pmmpi did not read some values of another tool's results, for example text, rates, or times that the user did \
          not request."
         "docs/import.md lists what pmmpi reads from each tool's files."
         "pmmpi did not read these values: gflops (7 values)"
@@ -413,8 +415,9 @@ codes! {
         "Run `pmmpi validate` on a node with this processor to see how large the errors of the counts are."
         "l2_misses: unusable on this processor, according to `pmmpi validate`"
     UnusableFile "unusable-file"
-        "pmmpi could not read any run from a file of another tool."
-        "docs/import.md lists what pmmpi reads from each tool's files."
+        "pmmpi could not read any run from a folder, or from a file of another tool or of an archive."
+        "docs/import.md lists what pmmpi reads from each tool's files. If the file belongs to an archive, repair or remove \
+         the file, and export its runs again."
         "times.csv: has no column `elapsed_s` (expected: node,run,elapsed_s; found: node,run,time)"
     UnusedColumns "unused-columns"
         "A CSV file has text columns with only a few different values. The report does not use these columns."

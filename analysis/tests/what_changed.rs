@@ -255,18 +255,18 @@ fn few_nodes_have_no_level() {
     let found = Found::of(&few, &[]);
     assert_eq!(found.with_history("SLOWED").len(), 4, "{}", found.text);
     assert!(found.nodes().all(|node| node["history"]["relative_to_class"] == false));
-    assert!(
-        found
-            .text
-            .contains("; some classes have too few nodes to tell whether the nodes or the work changed")
-    );
+    assert!(found.text.contains(
+        "; too few nodes of some classes were measured together to tell whether the nodes or the work changed"
+    ));
     let two: String = few
         .lines()
         .filter(|line| !line.starts_with("n02") && !line.starts_with("n03"))
         .fold(String::new(), |csv, line| csv + line + "\n");
     let found = Found::of(&two, &[]);
     assert!(
-        found.text.contains("its class has too few nodes to tell whether the node or the work changed"),
+        found.text.contains(
+            "; too few nodes of its class were measured together to tell whether the node or the work changed"
+        ),
         "{}",
         found.text
     );

@@ -67,7 +67,7 @@ impl RunFlag {
     pub fn meaning(self) -> &'static str {
         match self {
             Self::UnboundRanks => {
-                "a node has several ranks, and not all of them are bound: the Linux kernel may move the others to any \
+                "a node has several ranks, and one or more of them are not bound: the Linux kernel may move an unbound rank to any \
                  hardware thread of the node. Bind ranks, for example with `mpirun --bind-to core` or \
                  `srun --cpu-bind=cores`"
             }
@@ -89,8 +89,8 @@ impl RunFlag {
                  groups at once, or use `pmmpi repeat --groups`"
             }
             Self::BelowTurboStep => {
-                "cores ran more than 5 % below the highest frequency for this number of active cores (turbo step): look at power and \
-                 temperature, at wide vector instructions, which have lower steps, and at other programs on the sockets. pmmpi \
+                "cores ran more than 5 % below the highest frequency for this number of active cores (turbo step), or below a \
+                 lower limit that is set: look at power and temperature, at wide vector instructions, which have lower steps, and at other programs on the sockets. pmmpi \
                  judges this only if all nodes have the fact `turbo_steps`, which only root can read"
             }
             Self::ShortEntries => {

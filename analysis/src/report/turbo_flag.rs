@@ -31,10 +31,12 @@ pub fn below_step(run: &Run, metrics: &[MetricReport]) -> Option<String> {
     if hz >= CLOSE * least.hz {
         return None;
     }
-    let what = if least.is_limit { "the highest frequency that is set" } else { "the turbo step" };
-    let cores = text::count(least.active_cores, "active core");
+    let what = match least.is_limit {
+        true => "the highest frequency that is set".to_owned(),
+        false => format!("the turbo step for {} per socket", text::count(least.active_cores, "active core")),
+    };
     Some(format!(
-        "cores ran at {} GHz, but {what} for {cores} per socket is {} GHz ({}): look at power and temperature, at wide vector \
+        "cores ran at {} GHz, but {what} is {} GHz ({}): look at power and temperature, at wide vector \
          instructions, which have lower steps, and at other programs on the sockets",
         ghz(hz),
         ghz(least.hz),

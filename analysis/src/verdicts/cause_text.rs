@@ -24,8 +24,7 @@ pub(super) enum Among {
 }
 
 /// Why a cause has no share of the slowdown.
-pub(super) const NO_SHARE: &str =
-    "the largest known term makes up less than half of the slowdown, or is not unusual";
+pub(super) const NO_SHARE: &str = "no known term is unusual and makes up at least half of the slowdown";
 
 /// The cause from counters, and what the kernel counted. Without a single term, the kernel's count is the cause.
 pub(super) fn told(
@@ -67,7 +66,7 @@ fn of_health(unusual: &UnusualHealth, among: Among) -> String {
         "memory_errors_corrected" => "corrected memory errors",
         "memory_errors_uncorrected" => "uncorrected memory errors",
         "huge_page_fallbacks" => "small pages instead of huge pages, because the Linux kernel had none",
-        "numa_spills" => "memory from another NUMA node, because the own one was full",
+        "numa_spills" => "memory from another NUMA node, because the preferred NUMA node was full",
         "pages_swapped" => "pages written to swap space or read from it",
         "link_downs" => "a network link went down",
         "link_errors" => "errors on network links",

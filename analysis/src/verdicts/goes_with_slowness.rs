@@ -213,6 +213,6 @@ fn reason(why: NoAssociation, key: &str) -> Cow<'static, str> {
         (NoAssociation::Constant, "within") => {
             "the value, or the time, is the same in all runs of each node".into()
         }
-        (NoAssociation::Constant, _) => "the value is the same on all nodes".into(),
+        (NoAssociation::Constant, _) => "the value, or the time, is the same on all nodes".into(),
     }
 }

@@ -16,9 +16,10 @@ pub(super) const NOTABLE: f64 = 0.01;
 
 const HIDDEN_CLASS: &str =
     "; --node hides the rest of its class, so the report cannot tell whether the node or the work changed";
-const NODE_OR_WORK: &str = "; its class has too few nodes to tell whether the node or the work changed";
+const NODE_OR_WORK: &str =
+    "; too few nodes of its class were measured together to tell whether the node or the work changed";
 const NODE_OR_WORK_OF_SOME: &str =
-    "; some classes have too few nodes to tell whether the nodes or the work changed";
+    "; too few nodes of some classes were measured together to tell whether the nodes or the work changed";
 
 /// One sentence per node, or one for many nodes.
 pub fn of(report: &Report) -> Vec<String> {
