@@ -407,9 +407,10 @@ fn export(options: &ExportArgs, decoding: Decoding) -> Result<u8, Failure> {
     let of_places =
         places.as_ref().map(|places| format!("; counts by place of {} added", count(places.runs, "run")));
     let text = format!(
-        "{} added to {}, {known} were already there{}\n",
+        "{} added to {}, {known} {} already there{}\n",
         count(exported.rows, "row"),
         folder.display(),
+        if known == 1 { "was" } else { "were" },
         of_places.unwrap_or_default()
     );
     write(&text, None)?;

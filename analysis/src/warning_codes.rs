@@ -122,8 +122,8 @@ codes! {
         "The disk may have been full. Measure again."
         "run.pmr: is empty"
     EndedEarly "ended-early"
-        "A screen has fewer rounds than the user asked for: a process of pmmpi was killed, a node stopped, a signal came, or \
-         pmmpi could not save a run."
+        "A screen ended before all its rounds, for example because a process of pmmpi was killed, a node stopped, a signal \
+         came, or pmmpi could not save a run."
         "The report uses the saved rounds. If the warning names a node, examine this node. Then screen \
          again."
         "a screen ended early: n3 (rank 3): the process of pmmpi was killed, has failed or does not answer \
@@ -138,7 +138,8 @@ codes! {
         "Compare the name with the program's calls of pmmpi_begin and pmmpi_probe_begin."
         "--expect names `slove`, but the program has no such region or probe"
     FailedRun "failed-run"
-        "The program failed on a rank. The report does not use this run for medians and verdicts."
+        "The program failed on a rank. For medians and verdicts, the report does not use this run. Of a round of a screen, it \
+         leaves out only the nodes on which the kernel failed."
         "See the program's own messages."
         "rank 3 on n0222: signal 11"
     FewAnchors "few-anchors"
@@ -257,8 +258,8 @@ codes! {
         "12 entries of probes are missing: pmmpi records only the first 254 names of a thread, 32 levels of \
          nesting, and entries that end"
     RegionsLeftOut "regions-left-out"
-        "pmmpi did not count some entries of regions: the program uses too many region names, or nests regions \
-         too deeply."
+        "pmmpi did not count some entries of regions: the program uses too many region names, it nests regions too deeply, or \
+         a barrier failed."
         "Use few region names, one for each kind of work, and end each region that the program begins."
         "pmmpi did not count 12 entries of regions: it counts only the first 255 region names, only 64 \
          levels of nesting, and no entry with a failed barrier"
@@ -269,7 +270,7 @@ codes! {
         "pmmpi left out 1 row: times.csv:12: elapsed_s: -3 is not a time above zero"
     RepeatedRows "repeated-rows"
         "Some rows occur more than once with the same content: each run counts once."
-        "Read either an archive or the run files from which the archive was made, not both."
+        "Read each run from one place only: from an archive, or from the files from which the archive was made."
         "pmmpi found 7 rows with the same content as earlier rows, and counts each run once"
     RepeatedSession "repeated-session"
         "Several screens of the same nodes have the same label `session`. The report takes each screen as a separate \

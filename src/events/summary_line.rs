@@ -42,7 +42,7 @@ impl fmt::Display for Summary<'_> {
                 )?
             }
             None if is_bad => {}
-            None => f.write_str("no rank was measured")?,
+            None => f.write_str("elapsed unknown: not every rank completed the measurement")?,
         }
         let (ranks, hosts) = (self.run.ranks.len(), self.run.host_count());
         write!(f, ", {} on {}", count(ranks, "rank"), count(hosts, "node"))?;

@@ -160,7 +160,9 @@ impl RunReport {
         for key in ["overhead_ns", "overhead"] {
             explain(key, run.overhead().is_none(), "no rank completed the measurement");
         }
-        explain("counting", run.counts.cost.is_none(), "run files before schema 3 have no counters");
+        let unknown = "no rank reported this time: pmmpi measured the program without barriers, no rank completed the \
+                       measurement, or the run file has a schema before 3";
+        explain("counting", run.counts.cost.is_none(), unknown);
         let began = run.ranks.len() + run.lost.len() > 0;
         let why = if began { NO_END_SEEN } else { "no rank was measured" };
         explain("end", run.end().is_none(), why);
