@@ -453,11 +453,12 @@ fn paths(command: &str, given: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
         return Ok(given.to_vec());
     }
     let folder = default_folder();
+    let named = if command == "compare" { "A B --in PATH" } else { "PATH" };
     match folder.symlink_metadata() {
         Err(e) if e.kind() == io::ErrorKind::NotFound => Err(Failure::usage(format!(
             "no run to {command}: there is no folder {}\n       \
              Measure a program first, for example: pmmpi ./prog, or: mpirun -n 4 pmmpi ./prog\n       \
-             Or name files or folders of runs: pmmpi {command} PATH",
+             Or name files or folders of runs: pmmpi {command} {named}",
             folder.display()
         ))),
         _ => Ok(vec![folder]),
