@@ -31,6 +31,9 @@ pub struct CauseSettings {
     /// A line from memory or from another cache costs a core at most this many cycles: about 200 ns at 3 GHz.
     /// If the additional lines cost fewer than the additional cycles, they are not the cause.
     pub cycles_per_line: f64,
+    /// If memory itself is slower, a line costs a core at most this many cycles more: about 33 ns at 3 GHz, a third of the
+    /// usual latency.
+    pub more_cycles_per_line: f64,
 }
 
 impl Default for CauseSettings {
@@ -44,6 +47,7 @@ impl Default for CauseSettings {
             snoop_filter_fills: 1.5,
             snoop_filter_share: 0.5,
             cycles_per_line: 600.0,
+            more_cycles_per_line: 100.0,
         }
     }
 }
@@ -443,10 +447,11 @@ impl Explainer<'_> {
         }
         let more = |next: &Option<Next>| {
             let next = next.as_ref().filter(|next| next.score >= score)?;
-            let can_cost = self.can_cost(next.own - next.usual, at, difference);
-            Some((next.own / next.usual - 1.0, can_cost))
+            Some((next.own / next.usual - 1.0, self.can_more_cost(next, at, difference)))
         };
-        let is_equal = |next: &Next| next.score.abs() < score && self.can_cost(next.own, at, difference);
+        let each = self.settings.more_cycles_per_line;
+        let is_equal =
+            |next: &Next| next.score.abs() < score && self.can_cost(next.own, each, at, difference);
         let is_down = |next: &Next| next.score <= -score;
         match (more(&fills), more(&bytes)) {
             (Some((fills, a)), Some((bytes, b))) if a || b => CauseKind::CacheAndMemory { fills, bytes },
@@ -463,10 +468,11 @@ impl Explainer<'_> {
 
     /// The cause, if snoop filters evicted lines that the L2 caches then read again. If evictions were
     /// counted, two conditions hold. The evictions are at least half of the additional lines that the L2
-    /// caches read (as in SC18). And the bytes that the L2 caches read, or the bytes read from memory, are
+    /// caches read (as in SC18). And unusually many bytes were read from memory, or the evictions are
     /// unusually many. If evictions were not counted, the L2 caches read at least 1.5 times the least number
     /// of bytes, and the bytes read from memory are unusually many: usual runs differ much in the bytes that
-    /// L2 caches read, but not in the bytes read from memory.
+    /// L2 caches read, but not in the bytes read from memory. In each case, the additional lines from memory
+    /// or, for unusually many evictions, into the L2 caches can cost the additional cycles.
     fn snoop_filter(&self, at: usize, fills: &Next, difference: f64) -> Option<CauseKind> {
         // The logarithm and its inverse round.
         const ROUNDING: f64 = 1e-9;
@@ -475,30 +481,42 @@ impl Explainer<'_> {
         let more = |next: &Next| next.own / next.usual - 1.0;
         let [reads, evictions] =
             [Evidence::ReadBytes, Evidence::SnoopFilterEvictions].map(|evidence| self.next(evidence, at));
-        let reads = reads.as_ref().filter(|next| is_more(next)).map(more);
+        let can_cost = |next: &&Next| self.can_more_cost(next, at, difference);
+        let many_reads = reads.as_ref().filter(|next| is_more(next));
+        let many_evictions = evictions.as_ref().filter(|next| is_more(next));
         let are_many = fills.own >= (settings.snoop_filter_fills - ROUNDING) * fills.least;
         let is_shown = match (&evictions, settings.snoop_filter) {
             (_, SnoopFilters::None) | (None, SnoopFilters::Counted) => false,
             (Some(evictions), _) => {
                 let evicted = (evictions.own - evictions.least) * LINE_BYTES;
                 evicted >= settings.snoop_filter_share * (fills.own - fills.least)
-                    && (is_more(fills) || reads.is_some())
+                    && (many_reads.is_some_and(|reads| can_cost(&reads))
+                        || many_evictions.is_some() && is_more(fills) && can_cost(&fills))
             }
-            (None, SnoopFilters::WithConflicts) => are_many && reads.is_some(),
+            (None, SnoopFilters::WithConflicts) => {
+                are_many && many_reads.is_some_and(|reads| can_cost(&reads) || can_cost(&fills))
+            }
         };
-        let evictions = evictions.as_ref().filter(|next| is_more(next)).map(more);
-        let is_cause = is_shown && self.can_cost(fills.own - fills.usual, at, difference);
-        is_cause.then(|| CauseKind::SnoopFilter { fills: more(fills), reads, evictions })
+        is_shown.then(|| CauseKind::SnoopFilter {
+            fills: more(fills),
+            reads: many_reads.map(more),
+            evictions: evictions.as_ref().map(more).filter(|by| *by > 0.0),
+        })
     }
 
-    /// True if the lines in `bytes` can cost the node's additional cycles. `difference` is the term (ln T)
-    /// that shows these cycles.
-    fn can_cost(&self, bytes: f64, at: usize, difference: f64) -> bool {
+    /// True if the additional lines can cost the node's additional cycles.
+    fn can_more_cost(&self, next: &Next, at: usize, difference: f64) -> bool {
+        self.can_cost(next.own - next.usual, self.settings.cycles_per_line, at, difference)
+    }
+
+    /// True if the lines in `bytes` can cost the node's additional cycles, with so many cycles each. `difference` is the
+    /// term (ln T) that shows the cycles.
+    fn can_cost(&self, bytes: f64, cycles_per_line: f64, at: usize, difference: f64) -> bool {
         let counted = self.class[self.whole.nodes[at]].as_ref();
         let cycles =
             counted.and_then(|counted| counted.positive("cycles").or(counted.positive("cycles_user")));
         let additional = cycles.map(|cycles| -cycles * (-difference).exp_m1());
-        additional.is_none_or(|additional| bytes / LINE_BYTES * self.settings.cycles_per_line >= additional)
+        additional.is_none_or(|additional| bytes / LINE_BYTES * cycles_per_line >= additional)
     }
 
     /// The count, if it is unusually high.
