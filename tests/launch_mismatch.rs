@@ -12,7 +12,11 @@ use std::process::Command;
 #[test]
 fn the_other_mpis_launcher_is_named() {
     for (mpi, other, advice) in [
-        (Mpi::OpenMpi, Mpi::Mpich, "start the program with the launcher of its own MPI, mpiexec.hydra"),
+        (
+            Mpi::OpenMpi,
+            Mpi::Mpich,
+            "start the program with the launcher of its own MPI, for example mpiexec.hydra",
+        ),
         (Mpi::Mpich, Mpi::OpenMpi, "start the program with Open MPI's own mpirun"),
     ] {
         let folder = Folder::new("singletons");

@@ -208,7 +208,7 @@ fn a_mark_of_one_rank_alone_says_why_it_waits() {
         (job.arg(programs::with_regions(mpi, "alone", &[], "alone")).arg(folder.path()).start(), folder)
     };
     for (started, folder) in Mpi::ALL.map(start) {
-        started.wait_for_error("ends region `never begun`, which it did not begin");
+        started.wait_for_error("ends region `never begun`, but is not in this region");
         started.wait_for_error(
             "ranks that wait at the start of region `alone`: 1; other ranks of this node: 0 (in region \
              `outer`)",

@@ -114,7 +114,7 @@ fn advice(launcher: &str, mpi_library: &str) -> &'static str {
         "srun" if open_mpi => "add --mpi=pmix to srun",
         "srun" => "add --mpi=pmi2 to srun",
         _ if launcher.contains("Open MPI") && !open_mpi => {
-            "start the program with the launcher of its own MPI, mpiexec.hydra"
+            "start the program with the launcher of its own MPI, for example mpiexec.hydra"
         }
         _ if open_mpi => "start the program with Open MPI's own mpirun",
         _ => "start the program with the launcher of its own MPI",

@@ -18,8 +18,8 @@
  *     ...
  *     pmmpi_probe_end("kernel");
  *
- * pmmpi records entries between MPI_Init and MPI_Finalize. Both calls must be in the same thread. Probes may be nested,
- * 32 deep. pmmpi uses only the first 63 bytes of a name, and records only the first 254 names of a thread.
+ * The same thread must call both functions. pmmpi records entries between MPI_Init and MPI_Finalize. Probes may be
+ * nested, 32 deep. pmmpi uses only the first 63 bytes of a name, and records only the first 254 names of a thread.
  *
  * The program builds and runs without pmmpi; all these functions then do nothing.
  *

@@ -329,7 +329,7 @@ pub fn warn_of_stray_end(session: &mut AgentSession, name: &[u8]) {
     if !session.is_in_region(name) && !SAID.swap(true, Ordering::Relaxed) {
         let (rank, name) = (session.fabric().rank(), String::from_utf8_lossy(name));
         once_per_node::say("stray", |_| {
-            format!("warning: rank {rank} ends region `{name}`, which it did not begin")
+            format!("warning: rank {rank} ends region `{name}`, but is not in this region")
         });
     }
 }

@@ -91,7 +91,7 @@ impl fmt::Display for Skip {
             Skip::Contradiction => {
                 f.write_str("the screen found this node slow, but the node also passed: screen it again")
             }
-            Skip::OverLimit => f.write_str("more nodes are slow than pmmpi may mark"),
+            Skip::OverLimit => f.write_str("more nodes are slow or still marked than --max-nodes allows"),
             Skip::Unknown => {
                 f.write_str("Slurm has no node with this name (`scontrol show node` lists the names)")
             }

@@ -83,7 +83,8 @@ impl fmt::Display for ToolError {
             Why::Failed(message) => write!(
                 f,
                 "`{command}` failed: {}; run this command by hand to find the problem. It needs Slurm's controller. \
-                 To change a node, it also needs the rights of a Slurm operator",
+                 To change a node, it also needs the rights of root, of SlurmUser or of a Slurm administrator \
+                 (AdminLevel Admin)",
                 one_line(message)
             ),
             Why::Unreadable(what) => write!(
@@ -105,8 +106,8 @@ impl fmt::Display for Error {
             Error::Tool(error) => error.fmt(f),
             Error::Journal { path, what, reason } => write!(
                 f,
-                "cannot {what} the log {}: {reason}; pmmpi changes no node without a log: free some disk space, or \
-                 name another file",
+                "cannot {what} the log {}: {reason}; pmmpi changes no node without a log. If the disk is full, free \
+                 some space; otherwise name another file with --log",
                 path.display()
             ),
             Error::NoJournal(path, why) => write!(f, "cannot use {} as log: {why}", path.display()),
@@ -115,7 +116,11 @@ impl fmt::Display for Error {
                 if let Some(holder) = holder {
                     write!(f, ": {holder}")?;
                 }
-                write!(f, "; wait until it ends (`fuser {}` shows its processes)", path.display())
+                write!(
+                    f,
+                    "; wait until it ends (on its host, `fuser {}` shows its processes)",
+                    path.display()
+                )
             }
         }
     }

@@ -62,7 +62,7 @@ impl fmt::Display for OverLimit {
         write!(
             f,
             "; pmmpi may mark {limit} (--max-nodes{origin}). pmmpi marked none, because many slow nodes may have a \
-             common cause, which a drain does not repair. Look for this cause, or repair the marked nodes and remove \
+             common cause, which a mark does not repair. Look for this cause, or repair the marked nodes and remove \
              their marks, or set --max-nodes to at least {}",
             found + marked_before
         )

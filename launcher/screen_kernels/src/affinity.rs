@@ -19,7 +19,7 @@ pub(crate) fn pin(hardware_thread: u32) -> Result<(), Error> {
     }
     Err(Error::last_os(
         format!("Cannot pin a thread to hardware thread {hardware_thread}"),
-        "the hardware thread is offline or outside the cpuset of this job: choose one that `taskset -p $$` shows",
+        "the hardware thread is offline or outside the cpuset of this job (`taskset -cp $$` shows the cpuset)",
     ))
 }
 

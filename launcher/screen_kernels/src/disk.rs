@@ -177,7 +177,7 @@ fn open(settings: &DiskSettings, salt: u64) -> Result<(File, bool), Error> {
             true => {
                 "the file system refuses O_DIRECT: choose a folder on a local disk or a parallel file system"
             }
-            false => "choose a folder in which you may write",
+            false => "choose an existing folder in which you may write",
         };
         Error::System { what: format!("Cannot create {}", path.display()), reason, advice }
     })?;

@@ -149,8 +149,8 @@ Examples:
     /// Find out which counters you can trust here
     #[command(after_help = "`validate` runs test loops with known counts, and compares the measured counts
 with the known counts. This takes some seconds, or longer with --ceilings. pmmpi
-saves the result for this kind of processor, and replaces an earlier result. The
-folder is PMMPI_TRUST (default: XDG_STATE_HOME/pmmpi, or ~/.local/state/pmmpi).
+saves a complete result for this kind of processor, in place of an earlier one.
+Its folder: PMMPI_TRUST (default: XDG_STATE_HOME/pmmpi or ~/.local/state/pmmpi).
 
 Exit status: 0: no counted event is unusable; 1: at least one is unusable;
 2: the command line is wrong.
@@ -290,8 +290,8 @@ pub struct MeasurementArgs {
     /// Count in this scope: task (default), core or socket
     #[arg(long, value_name = "WHERE", value_enum, hide_possible_values = true)]
     pub scope: Option<ScopeArg>,
-    /// Expected number of instructions: instructions=N of one rank in the whole work, PART:instructions=N of one
-    /// rank in one entry of the region PART, or of one entry of the probe PART
+    /// Expect N instructions: instructions=N for the whole work of one rank; PART:instructions=N for one rank in one
+    /// entry of the region PART, or for one entry of the probe PART
     #[arg(long, value_name = "WHAT", hide = true)]
     pub expect: Vec<String>,
     /// Allow clock rate errors of up to N ppm

@@ -93,7 +93,7 @@ pub struct ScreenArgs {
         hide_default_value = true
     )]
     pub fail_on: ScreenFailOn,
-    /// Call a node slow if it is slower than its class by more than PERCENT (default: 3)
+    /// Call a node slow only if it is slower than its class by more than PERCENT (default: 3)
     #[arg(long, value_name = "PERCENT", hide = true)]
     pub delta: Option<String>,
     /// Limit the false discovery rate over all kernels to PERCENT (default: 1)

@@ -188,7 +188,7 @@ fn mend(gap: Gap, machine: &dyn Machine) -> String {
     match gap {
         // The kernel's rules allow it, so the container forbids it.
         Gap::Denied(_) | Gap::UserModeOnly if perf_rights::allows_own_tasks(machine) => {
-            "# the container blocks perf_event_open. Start the container with docker run --cap-add PERFMON \
+            "# probably a container blocks perf_event_open. Start the container with docker run --cap-add PERFMON \
              --security-opt seccomp=unconfined, or start pmmpi outside the container"
                 .to_owned()
         }

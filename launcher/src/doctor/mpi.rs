@@ -130,8 +130,8 @@ pub fn compiler(machine: &dyn Machine) -> Check {
             Check::limits(
                 NAME,
                 format!("{found}, but {launcher} belongs to {theirs}"),
-                "if a program is compiled with one MPI and started with the mpirun of another, each rank \
-                 is a separate job",
+                "if a program is compiled with one MPI and started with the mpirun of another, each process \
+                 runs as an MPI job of its own with 1 rank",
                 fix,
             )
         }
@@ -191,7 +191,7 @@ pub fn libraries(machine: &dyn Machine) -> Check {
         return Check::limits(
             NAME,
             "the loader knows no MPI library",
-            "an MPI program starts only if its file names the folder of its MPI library (rpath)",
+            "a dynamically linked MPI program starts only if its file names the folder of its MPI library (rpath)",
             GET_MPI,
         );
     }
@@ -311,8 +311,8 @@ pub fn launch(machine: &dyn Machine) -> Check {
         (Some(launcher), None) => Check::limits(
             NAME,
             format!("started by {launcher}, without an MPI plugin"),
-            "each rank of an MPI program would be a separate job, and the ranks of a plain program have no \
-             common barrier",
+            "each process of an MPI program would run as an MPI job of its own with 1 rank, and the ranks of a \
+             plain program have no common barrier",
             "srun --mpi=pmix pmmpi PROGRAM   # Open MPI; --mpi=pmi2 for MPICH",
         ),
     }
@@ -348,12 +348,12 @@ pub fn slurm(machine: &dyn Machine) -> Check {
         return Check::ok(NAME, found, "use srun --mpi=pmix for Open MPI and srun --mpi=pmi2 for MPICH");
     }
     if !plugins.is_empty() {
-        let (other, lacks) = match () {
-            () if has("pmix") => ("pmix for Open MPI", "MPICH would need pmi2"),
-            () if has("pmi2") => ("pmi2 for MPICH", "Open MPI would need pmix"),
-            () => ("cray_shasta for Cray MPICH", "Open MPI would need pmix and MPICH pmi2"),
+        let (here, others) = match () {
+            () if has("pmix") => ("pmix for Open MPI", "start programs of MPICH with its mpirun"),
+            () if has("pmi2") => ("pmi2 for MPICH", "start programs of Open MPI with its mpirun"),
+            () => ("cray_shasta for Cray MPICH", "start programs of another MPI with the mpirun of that MPI"),
         };
-        return Check::ok(NAME, found, format!("use srun --mpi={other}; {lacks}, or its own mpirun"));
+        return Check::ok(NAME, found, format!("use srun --mpi={here}; {others}"));
     }
     Check::limits(
         NAME,
@@ -499,7 +499,10 @@ mod tests {
         assert_eq!((check.status, &check.found[..]), (Status::Ok, "cray_shasta, pmi2, pmix, pmix_v4"));
         assert_eq!(slurm(&Fake::new()).status, Status::Ok);
         let one = slurm(&Fake::new().program("srun", "MPI plugin types are...\n\tnone\n\tpmi2\n"));
-        assert!(one.status == Status::Ok && one.meaning.contains("Open MPI would need pmix"), "{one:?}");
+        assert!(
+            one.status == Status::Ok && one.meaning.ends_with("programs of Open MPI with its mpirun"),
+            "{one:?}"
+        );
         let cray = slurm(&Fake::new().program("srun", "MPI plugin types are...\n\tnone\n\tcray_shasta\n"));
         assert!(cray.meaning.starts_with("use srun --mpi=cray_shasta for Cray MPICH;"), "{cray:?}");
         let none = slurm(&Fake::new().program("srun", "MPI plugin types are...\n\tnone\n"));

@@ -101,10 +101,18 @@ fn cpus(machine: &dyn Machine) -> Vec<String> {
 fn not_shown(machine: &dyn Machine, name: &'static str, costs: &str, on_the_host: &str) -> Check {
     let fix = match is_virtual(machine) {
         true => format!("# on the host: {on_the_host}"),
-        false => "modprobe acpi_cpufreq   # or set the firmware to leave frequencies to the operating system"
-            .into(),
+        false => {
+            "modprobe acpi_cpufreq   # on Arm: cppc_cpufreq. Or set the firmware to leave frequencies to \
+                  the operating system"
+                .into()
+        }
     };
-    Check::limits(name, "not shown: this Linux kernel has no cpufreq", costs, fix)
+    Check::limits(
+        name,
+        "not shown: this Linux kernel has no cpufreq driver that shows this setting",
+        costs,
+        fix,
+    )
 }
 
 /// The cpufreq governors, which choose the frequency.
@@ -132,7 +140,8 @@ pub fn governor(machine: &dyn Machine) -> Check {
             "{differ}after a wait, a core runs slowly at first: short work takes longer, and its time varies"
         ),
         "cpupower frequency-set -g performance\n\
-         # to keep this setting after a reboot: GOVERNOR=performance in /etc/default/cpupower, and\nsystemctl enable cpupower",
+         # to keep this setting after a reboot, add cpufreq.default_governor=performance to the Linux kernel's \
+         command line (Linux 5.9 or later)",
     )
 }
 
@@ -213,9 +222,8 @@ pub fn turbo(machine: &dyn Machine) -> Check {
 /// The highest frequency of so many active cores, or why it is unknown.
 fn steps(machine: &dyn Machine) -> String {
     let steps = Hardware::read(machine.root()).turbo_steps(machine.root());
-    steps.map_or("unknown (only root may read them, with Linux's module msr)".to_owned(), |steps| {
-        steps.to_string()
-    })
+    let unknown = "unknown (pmmpi reads them on some Intel processors, as root, with Linux's module msr)";
+    steps.map_or(unknown.to_owned(), |steps| steps.to_string())
 }
 
 /// PMUs of cores. x86 has one, named "cpu". On hybrid x86 and on other processors there is one per kind of core, and

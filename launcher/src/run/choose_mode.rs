@@ -97,7 +97,7 @@ fn may_start_once(name: &str, settings: &Settings) -> Failure {
 
 fn no_ranks(launch: &Launch) -> Failure {
     let what = match launch.launcher {
-        Some(launcher) => format!("{launcher} started pmmpi without a process manager"),
+        Some(launcher) => format!("{launcher} started pmmpi without a process manager that pmmpi knows"),
         None => "no launcher started pmmpi".to_owned(),
     };
     Failure::own(format_args!(

@@ -97,7 +97,7 @@ fn rounds(text: &str) -> Result<(u32, u32), Failure> {
         || {
             Failure::usage(format_args!(
                 "--rounds {text}: expected N rounds of all nodes, or N+M with M more rounds of the suspects, such as 7 \
-                 or 3+4"
+                 or 3+4; N must be at least 1, and N+M at most 10000"
             ))
         },
     )

@@ -121,7 +121,7 @@ impl fmt::Display for NameError {
             Self::Unknown { name, like, vendor, tracepoints } => {
                 write!(
                     f,
-                    "unknown event {name}{} `pmmpi list events` shows all events",
+                    "unknown event {name}{} `pmmpi list events` shows all events except tracepoints",
                     maybe_end(&maybe(like))
                 )?;
                 for (what, why) in [("event names of vendors", vendor), ("tracepoints", tracepoints)] {

@@ -69,7 +69,7 @@ fn folders_and_sizes_that_it_cannot_use_are_errors() {
     let mut disk = Disk::new(small(Path::new("/nowhere"))).unwrap();
     let error = repeat(&mut disk, &small_team(), 0, 1).unwrap_err().to_string();
     assert!(error.starts_with("Cannot create /nowhere/.pmmpi-screen-"), "{error}");
-    assert!(error.ends_with("choose a folder in which you may write"), "{error}");
+    assert!(error.ends_with("choose an existing folder in which you may write"), "{error}");
     for (bytes, block_bytes) in
         [(1 << 20, 0), (1 << 20, 1000), (4095, 4096), (u64::MAX, 4096), (1 << 40, 1 << 31)]
     {
