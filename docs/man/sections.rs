@@ -31,7 +31,7 @@ pub const ENVIRONMENT: Section = (
     "ENVIRONMENT",
     "PMMPI_OUT     the folder for run files, if --out names no folder
 PMMPI_LIBDIR  the folder of libpmmpi_agent.so, pmmpi-topology, pmmpi-names, pmmpi-gpus and the
-              runners (default: ../lib/pmmpi relative to pmmpi's own folder)",
+              runners (default: ../lib/pmmpi relative to pmmpi's own folder, or else that folder)",
 );
 const REGIONS: Section = (
     "REGIONS",
@@ -58,8 +58,9 @@ pub const SCREEN: [Section; 3] = [
     (
         "EXIT STATUS",
         "0    the screen is complete, and no condition of --fail-on or --gate is true
-1    the screen ended early, or pmmpi could not use some input, add the runs to
-     the archive, or change a node in Slurm
+1    the screen ended early; or pmmpi could not use some input, or could not add
+     the runs to the archive; or pmmpi could not change a node in Slurm, or
+     marked no node because of --max-nodes
 2    the command line is wrong
 3    --fail-on: the condition is true; --gate: a node is not fit to return
 4    --fail-on: the report could not judge the nodes, or a node has no result;

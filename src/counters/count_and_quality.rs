@@ -175,8 +175,8 @@ impl fmt::Display for WhyUnavailable {
             ),
             WhyUnavailable::NoRoom(errno) => write!(
                 f,
-                "no file descriptor or no memory was free (errno \
-                                                        {errno})"
+                "no file descriptor or no memory was free, or the limit on file sizes (ulimit -f) is too small \
+                 (errno {errno})"
             ),
             WhyUnavailable::Open(errno) => write!(f, "pmmpi could not open the counter (errno {errno})"),
             WhyUnavailable::Closed => f.write_str(
