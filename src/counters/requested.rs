@@ -28,7 +28,7 @@ pub struct Uncounted {
 }
 
 /// What to do about events that cannot be counted.
-pub const ADVICE: &str = "pmmpi counts all other events; see `pmmpi list events` for the events of this \
+pub const ADVICE: &str = "the measurement goes on without these events; see `pmmpi list events` for the events of this \
                           machine, and `pmmpi doctor` for limits";
 
 /// The reason for a group without known events.
