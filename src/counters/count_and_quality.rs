@@ -187,11 +187,14 @@ impl fmt::Display for WhyUnavailable {
                 "this user may execute the program's file but may not read the file, so the Linux kernel \
                  does not count the program",
             ),
-            WhyUnavailable::NeverScheduled => f.write_str("never counted: more events than counters"),
+            WhyUnavailable::NeverScheduled => f.write_str(
+                "never counted: there were more events than free counters, or the program started a program \
+                 whose file this user may not read",
+            ),
             WhyUnavailable::NoSnapshot => f.write_str("the rank did not complete its work"),
             WhyUnavailable::NotOnItsCores => f.write_str(
                 "the program never ran on this kind of core, or there were more events than \
-                             counters",
+                 free counters",
             ),
             WhyUnavailable::NoSuchThread => f.write_str(
                 "the event needs hardware threads that are not online on this node (SMT is off, or the \
@@ -265,7 +268,7 @@ impl Reading {
             (Quality::Exact, _) => None,
             (Quality::Scaled, _) => {
                 let share = self.running_share().unwrap_or(0.0) * 100.0;
-                Some(format!("counted {share:.1} % of the time: more events than counters"))
+                Some(format!("counted {share:.1} % of the time: more events than free counters"))
             }
             (Quality::Overflowed, _) => Some("the count overflowed, or went backwards".to_owned()),
             (Quality::Unavailable, None) => Some(WhyUnavailable::NeverScheduled.to_string()),

@@ -30,7 +30,10 @@ pub const HEALTH_COUNTS: [(&str, &str); 16] = [
         "network_waits",
         "time in which ports had data to send but the network did not accept it (ticks of the port; InfiniBand)",
     ),
-    ("network_drops", "packets that were dropped because the port was down or congested, or the node had no room for them"),
+    (
+        "network_drops",
+        "packets that were dropped because the port was down or congested, or the node had no room for them",
+    ),
     ("pcie_errors_corrected", "corrected PCIe errors of network adapters and GPUs"),
     ("gpu_throttled_ms", "time in which GPUs ran slower because of heat or power (ms; NVIDIA)"),
     ("gpu_memory_errors_corrected", "GPU memory errors that ECC corrected (NVIDIA)"),

@@ -97,7 +97,10 @@ impl fmt::Display for Skip {
             }
             Skip::Unreadable(why) => write!(f, "pmmpi cannot read the state of this node: {why}"),
             Skip::OutOfService(state) => {
-                write!(f, "Slurm or somebody else took this node out of service ({state})")
+                write!(
+                    f,
+                    "Slurm or somebody else took this node out of service, or pmmpi does not know this state ({state})"
+                )
             }
             Skip::OthersReason(reason) => write!(f, "somebody else set the reason `{reason}`"),
             Skip::AlreadyMarked => f.write_str("pmmpi has already marked this node"),

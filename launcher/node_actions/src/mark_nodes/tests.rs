@@ -116,7 +116,8 @@ fn a_dry_run_shows_the_commands_and_changes_nothing() {
         report.to_string(),
         format!(
             "a: would run: scontrol update NodeName=a State=DRAIN 'Reason={REASON}'\n\
-             b: not changed: Slurm or somebody else took this node out of service (DOWN: dead)\n\
+             b: not changed: Slurm or somebody else took this node out of service, or pmmpi does not know this \
+             state (DOWN: dead)\n\
              c: not changed: Slurm has no node with this name (`scontrol show node` lists the names)\n\
              n[1-9]: not changed: this is not the name of a single host\n"
         )
