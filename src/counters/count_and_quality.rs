@@ -146,8 +146,8 @@ impl fmt::Display for Gap {
             }
             // On Debian's kernels CAP_PERFMON has no effect from level 3 on.
             Gap::Denied(_) => f.write_str(
-                "not allowed: lower kernel.perf_event_paranoid, or start pmmpi with CAP_PERFMON (if the setting is \
-                 above 2, with CAP_SYS_ADMIN); a container must also allow perf_event_open",
+                "not allowed: lower kernel.perf_event_paranoid, or start pmmpi with CAP_PERFMON (if the setting \
+                 is above 2, with CAP_SYS_ADMIN); a container must also allow perf_event_open",
             ),
             Gap::Unavailable(cause) => cause.fmt(f),
             Gap::UserModeOnly => f.write_str(
@@ -175,8 +175,8 @@ impl fmt::Display for WhyUnavailable {
             ),
             WhyUnavailable::NoRoom(errno) => write!(
                 f,
-                "no file descriptor or no memory was free, or the limit on file sizes (ulimit -f) is too small \
-                 (errno {errno})"
+                "no file descriptor or no memory was free, or the limit on file sizes (ulimit -f) is too \
+                 small (errno {errno})"
             ),
             WhyUnavailable::Open(errno) => write!(f, "pmmpi could not open the counter (errno {errno})"),
             WhyUnavailable::Closed => f.write_str(

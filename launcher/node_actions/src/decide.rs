@@ -99,7 +99,8 @@ impl fmt::Display for Skip {
             Skip::OutOfService(state) => {
                 write!(
                     f,
-                    "Slurm or somebody else took this node out of service, or pmmpi does not know this state ({state})"
+                    "Slurm or somebody else took this node out of service, or pmmpi does not know \
+                     this state ({state})"
                 )
             }
             Skip::OthersReason(reason) => write!(f, "somebody else set the reason `{reason}`"),

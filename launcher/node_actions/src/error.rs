@@ -106,8 +106,8 @@ impl fmt::Display for Error {
             Error::Tool(error) => error.fmt(f),
             Error::Journal { path, what, reason } => write!(
                 f,
-                "cannot {what} the log {}: {reason}; pmmpi changes no node without a log. If the disk is full, free \
-                 some space; otherwise name another file with --log",
+                "cannot {what} the log {}: {reason}; pmmpi changes no node without a log. If the disk is full, \
+                 free some space; otherwise name another file with --log",
                 path.display()
             ),
             Error::NoJournal(path, why) => write!(f, "cannot use {} as log: {why}", path.display()),

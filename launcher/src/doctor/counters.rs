@@ -27,8 +27,8 @@ pub fn pmu(machine: &dyn Machine) -> Check {
         "the counts of all processor events, such as cycles and instructions, will be null, and the \
          report gives the reason; bounds, task clock and page faults need no PMU"
     } else {
-        "the counts of these events will be null or partial, and the report gives the reason; pmmpi counts the \
-         other processor events of the default set"
+        "the counts of these events will be null or partial, and the report gives the reason; pmmpi counts \
+         the other processor events of the default set"
     };
     match worst {
         // The kernel checks the rights before it looks for the event, so a denied event may also be missing.
@@ -189,8 +189,8 @@ fn mend(gap: Gap, machine: &dyn Machine) -> String {
     match gap {
         // The kernel's rules allow it, so the container forbids it.
         Gap::Denied(_) | Gap::UserModeOnly if perf_rights::allows_own_tasks(machine) => {
-            "# probably a container blocks perf_event_open. Start the container with docker run --cap-add PERFMON \
-             --security-opt seccomp=unconfined, or start pmmpi outside the container"
+            "# probably a container blocks perf_event_open. Start the container with docker run --cap-add \
+             PERFMON --security-opt seccomp=unconfined, or start pmmpi outside the container"
                 .to_owned()
         }
         Gap::Denied(_) | Gap::UserModeOnly => sysctl(perf_rights::PARANOID, 1),

@@ -191,7 +191,8 @@ pub fn libraries(machine: &dyn Machine) -> Check {
         return Check::limits(
             NAME,
             "the loader knows no MPI library",
-            "a dynamically linked MPI program starts only if its file names the folder of its MPI library (rpath)",
+            "a dynamically linked MPI program starts only if its file names the folder of its MPI library \
+             (rpath)",
             GET_MPI,
         );
     }
@@ -311,8 +312,8 @@ pub fn launch(machine: &dyn Machine) -> Check {
         (Some(launcher), None) => Check::limits(
             NAME,
             format!("started by {launcher}, without an MPI plugin"),
-            "each process of an MPI program would run as an MPI job of its own with 1 rank, and the ranks of a \
-             plain program have no common barrier",
+            "each process of an MPI program would run as an MPI job of its own with 1 rank, and the ranks of \
+             a plain program have no common barrier",
             "srun --mpi=pmix pmmpi PROGRAM   # Open MPI; --mpi=pmi2 for MPICH",
         ),
     }

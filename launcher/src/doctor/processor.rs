@@ -140,8 +140,8 @@ pub fn governor(machine: &dyn Machine) -> Check {
             "{differ}after a wait, a core runs slowly at first: short work takes longer, and its time varies"
         ),
         "cpupower frequency-set -g performance\n\
-         # to keep this setting after a reboot, add cpufreq.default_governor=performance to the Linux kernel's \
-         command line (Linux 5.9 or later)",
+         # to keep this setting after a reboot, add cpufreq.default_governor=performance to the Linux \
+         kernel's command line (Linux 5.9 or later)",
     )
 }
 
