@@ -329,6 +329,8 @@ struct Usual {
     ln: Vec<Option<f64>>,
     /// Median and Qn.
     of_class: Option<(f64, f64)>,
+    /// Median and Qn of the counts themselves.
+    linear: Option<(f64, f64)>,
     /// The least count.
     least: f64,
 }
@@ -341,6 +343,8 @@ struct Next {
     least: f64,
     /// The difference of the logarithms, in spreads of the class.
     score: f64,
+    /// The difference itself, in spreads of the class: for counts that may be near 0 in usual runs.
+    linear_score: f64,
 }
 
 impl Explainer<'_> {
@@ -390,15 +394,18 @@ impl Explainer<'_> {
             };
             let ln: Vec<Option<f64>> = self.whole.nodes.iter().zip(&self.whole.slower).map(of).collect();
             let least = ln.iter().flatten().copied().fold(f64::INFINITY, f64::min).exp();
-            Usual { of_class: middle_and_spread(ln.iter().copied().flatten()), ln, least }
+            let linear = middle_and_spread(ln.iter().flatten().map(|ln| ln.exp()));
+            Usual { of_class: middle_and_spread(ln.iter().copied().flatten()), linear, ln, least }
         })
     }
 
     fn next(&self, evidence: Evidence, at: usize) -> Option<Next> {
-        let Usual { ln, of_class, least } = self.usual(evidence);
+        let Usual { ln, of_class, linear, least } = self.usual(evidence);
         let (own, (usual, spread)) = (ln[at]?, (*of_class)?);
         let score = self.score(own - usual, spread);
-        Some(Next { own: own.exp(), usual: usual.exp(), least: *least, score })
+        let (middle, spread) = (*linear)?;
+        let linear_score = (own.exp() - middle) / spread.max(self.settings.floor * middle);
+        Some(Next { own: own.exp(), usual: usual.exp(), least: *least, score, linear_score })
     }
 
     /// `difference` is the term's.
@@ -468,8 +475,8 @@ impl Explainer<'_> {
 
     /// The cause, if snoop filters evicted lines that the L2 caches then read again. If evictions were
     /// counted, two conditions hold. The evictions are at least half of the additional lines that the L2
-    /// caches read (as in SC18). And unusually many bytes were read from memory, or the evictions are
-    /// unusually many. If evictions were not counted, the L2 caches read at least 1.5 times the least number
+    /// caches read (as in SC18). And unusually many bytes were read from memory, or unusually
+    /// many lines were evicted. If evictions were not counted, the L2 caches read at least 1.5 times the least number
     /// of bytes, and the bytes read from memory are unusually many: usual runs differ much in the bytes that
     /// L2 caches read, but not in the bytes read from memory. In each case, the additional lines from memory
     /// or, for unusually many evictions, into the L2 caches can cost the additional cycles.
@@ -483,7 +490,9 @@ impl Explainer<'_> {
             [Evidence::ReadBytes, Evidence::SnoopFilterEvictions].map(|evidence| self.next(evidence, at));
         let can_cost = |next: &&Next| self.can_more_cost(next, at, difference);
         let many_reads = reads.as_ref().filter(|next| is_more(next));
-        let many_evictions = evictions.as_ref().filter(|next| is_more(next));
+        // With unusually many reads from memory, half as many additional evictions are sufficient.
+        let score = settings.score * if many_reads.is_some() { 0.5 } else { 1.0 };
+        let many_evictions = evictions.as_ref().is_some_and(|next| next.linear_score >= score);
         let are_many = fills.own >= (settings.snoop_filter_fills - ROUNDING) * fills.least;
         let is_shown = match (&evictions, settings.snoop_filter) {
             (_, SnoopFilters::None) | (None, SnoopFilters::Counted) => false,
@@ -491,7 +500,7 @@ impl Explainer<'_> {
                 let evicted = (evictions.own - evictions.least) * LINE_BYTES;
                 evicted >= settings.snoop_filter_share * (fills.own - fills.least)
                     && (many_reads.is_some_and(|reads| can_cost(&reads))
-                        || many_evictions.is_some() && is_more(fills) && can_cost(&fills))
+                        || many_evictions && can_cost(&fills))
             }
             (None, SnoopFilters::WithConflicts) => {
                 are_many && many_reads.is_some_and(|reads| can_cost(&reads) || can_cost(&fills))
