@@ -297,7 +297,7 @@ codes! {
          and the launcher do not work together; add --mpi=pmix to srun"
     SettingsDiffer "settings-differ"
         "Runs of a class differ in a setting that may change their speed: the MPI library, the launcher, an environment \
-         variable, or the binding of ranks. Or runs of one node in one session differ in a fact of the node, such as \
+         variable, or the kind of places to which ranks are bound. Or runs of one node in one session differ in a fact of the node, such as \
          `transports`, `transparent_hugepage`, `hugepages` or `governor`."
         "Compare only runs with equal settings: add the settings to the class, for example \
          `--class-by cpu,command,ranks,env.OMP_NUM_THREADS`. `pmmpi diff` compares two runs."
@@ -335,7 +335,7 @@ codes! {
          bytes"
     UncountedEvents "uncounted-events"
         "Some events that the user requested have no count."
-        "Do nothing if you do not need these events: pmmpi counts all others. See `pmmpi list events` for the events of \
+        "Do nothing if you do not need these events. See `pmmpi list events` for the events of \
          this machine, and `pmmpi doctor` for limits."
         "--events: rank 0 cannot count cycles: not counted by this processor and Linux kernel (a virtual \
          machine without counters?)"

@@ -5,7 +5,7 @@ use pmmpi::node::HealthCount;
 use pmmpi::record::Run;
 
 /// Counts of memory, in which two runs of one program may differ: with fewer huge pages, a run is slower. Such a count
-/// differs if it is more than twice the other and this number for each node.
+/// differs if it is more than twice the other and this number, on the worst node of each run.
 const OF_MEMORY: [(&str, f64); 4] = [
     ("huge_page_bytes", 64.0 * 1024.0 * 1024.0),
     ("huge_page_fallbacks", 32.0),
@@ -24,16 +24,17 @@ pub(super) fn of(run: &Run) -> Vec<Named> {
     let nodes = run.nodes.iter();
     let named =
         of_all(nodes.map(|node| (node.key.hostname.as_str(), node.health.iter().filter_map(of).collect())));
-    let sum = |name: &str| {
+    let worst = |name: &str| {
         let counts = run.nodes.iter().flat_map(|node| &node.health).filter(|count| count.name == name);
-        counts.filter_map(|count| count.added).map(|added| added as f64).sum()
+        let counts = counts.filter_map(|count| count.added).map(|added| added as f64);
+        match name {
+            "huge_page_bytes" => counts.fold(f64::INFINITY, f64::min),
+            _ => counts.fold(0.0, f64::max),
+        }
     };
     let compared = |name: &str| {
         let least = OF_MEMORY.iter().find(|(of, _)| *of == name).map(|(_, least)| *least);
-        least.map_or(Compared::Nothing, |least| Compared::Amount {
-            amount: sum(name),
-            least: least * run.nodes.len() as f64,
-        })
+        least.map_or(Compared::Nothing, |least| Compared::Amount { amount: worst(name), least })
     };
     named.into_iter().map(|named| Named { compared: compared(&named.name), ..named }).collect()
 }

@@ -222,7 +222,11 @@ impl Sums {
         // The rate of the TSC is the same in all regions.
         let rate =
             whole.times.get("tsc").zip(whole.times.get("elapsed_s")).map(|(ticks, elapsed)| ticks / elapsed);
-        rate.filter(|rate| rate.is_finite()).into_iter().for_each(|rate| inputs.set("tsc_hz", rate));
+        // On Arm, the TSC says nothing about the rate of the cores.
+        let is_x86 = !self.cpu.vendor.starts_with("0x");
+        rate.filter(|rate| is_x86 && rate.is_finite())
+            .into_iter()
+            .for_each(|rate| inputs.set("tsc_hz", rate));
         whole.quantities.iter().for_each(|(name, value)| inputs.set(name, *value));
         if self.ranks > 0 {
             inputs.set("ranks", f64::from(self.ranks));

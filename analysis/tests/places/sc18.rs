@@ -1,4 +1,4 @@
-//! A fleet with the figures of J. D. McCalpin, "HPL and DGEMM performance variability on the Xeon Platinum 8160
+//! A fleet after the figures of J. D. McCalpin, "HPL and DGEMM performance variability on the Xeon Platinum 8160
 //! processor", SC18: 190 nodes, and slow runs because snoop filters evicted lines from the L2 caches.
 
 use super::SKYLAKE;

@@ -198,7 +198,7 @@ const ALL: &[Kernel] = &[
         without_prefetch: true,
         ..kernel(
             "read-no-prefetch",
-            "loads, one from each line of an array, while the prefetchers are off",
+            "loads, one per line of an array, prefetchers off",
             READ_TRIPS,
             Memory::Lines,
             code::READ,

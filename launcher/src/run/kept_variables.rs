@@ -7,7 +7,7 @@ type Variable = (OsString, OsString);
 
 /// Variables that change performance. A run file stores no others, because an environment may contain secrets. A name
 /// that ends with an underscore is a prefix.
-const REMEMBERED: [&str; 43] = [
+const REMEMBERED: [&str; 50] = [
     "OMP_",
     "GOMP_",
     "KMP_",
@@ -15,6 +15,7 @@ const REMEMBERED: [&str; 43] = [
     "OPENBLAS_",
     "BLIS_",
     "OMPI_MCA_",
+    "PMIX_MCA_",
     // Open MPI 5: binding and mapping.
     "PRTE_MCA_hwloc_",
     "PRTE_MCA_rmaps_",
@@ -28,6 +29,11 @@ const REMEMBERED: [&str; 43] = [
     "PSM3_",
     "NCCL_",
     "RCCL_",
+    "HCOLL_",
+    "SHARP_",
+    "MLX5_",
+    "HIP_VISIBLE_DEVICES",
+    "ROCR_VISIBLE_DEVICES",
     // Huge pages: libhugetlbfs, and Intel's HPL.
     "HUGETLB_",
     "HPL_",
@@ -35,6 +41,7 @@ const REMEMBERED: [&str; 43] = [
     "GLIBC_TUNABLES",
     // A library for memory or for huge pages may be loaded this way.
     "LD_PRELOAD",
+    "LD_LIBRARY_PATH",
     "CUDA_VISIBLE_DEVICES",
     "SLURM_CPU_BIND",
     "SLURM_CPU_FREQ_REQ",
@@ -56,7 +63,14 @@ const REMEMBERED: [&str; 43] = [
     "SLURM_THREADS_PER_CORE",
 ];
 
-/// Addresses and keys by which Open MPI's daemons find each other; the user does not set these.
+/// Settings that users make, although their names begin like [`PLUMBING`].
+const OF_USERS: [&str; 3] = [
+    "OMPI_MCA_hwloc_base_binding_policy",
+    "OMPI_MCA_hwloc_base_cpu_list",
+    "OMPI_MCA_hwloc_base_mem_alloc_policy",
+];
+
+/// Addresses and keys by which Open MPI's daemons find each other, and what mpirun itself sets for its processes.
 const PLUMBING: [&str; 9] = [
     "OMPI_MCA_ess",
     "OMPI_MCA_pmix",
@@ -92,7 +106,9 @@ const CONNECTION: [&str; 12] = [
 
 /// The variables for the run file, sorted by name.
 pub fn remembered(variables: impl IntoIterator<Item = Variable>) -> Vec<(String, String)> {
-    let wanted = |(name, _): &Variable| matches(name, &REMEMBERED) && !matches(name, &PLUMBING);
+    let wanted = |(name, _): &Variable| {
+        matches(name, &OF_USERS) || matches(name, &REMEMBERED) && !matches(name, &PLUMBING)
+    };
     let text = |text: OsString| text.to_string_lossy().into_owned();
     let kept = variables.into_iter().filter(wanted).map(|(name, value)| (text(name), text(value)));
     let mut kept: Vec<_> = kept.collect();
@@ -128,6 +144,10 @@ mod tests {
             ["OMP_NUM_THREADS", "AWS_SECRET", "UCX_TLS", "OMPI_MCA_btl", "OMPI_MCA_orte_hnp_uri", "OMP"];
         let names: Vec<String> = remembered(variables(&all)).into_iter().map(|(name, _)| name).collect();
         assert_eq!(names, ["OMPI_MCA_btl", "OMP_NUM_THREADS", "UCX_TLS"]);
+        assert_eq!(
+            remembered(variables(&["OMPI_MCA_hwloc_base_mem_alloc_policy", "OMPI_MCA_hwloc_base_x"])).len(),
+            1
+        );
         assert_eq!(remembered(variables(&["SLURM_NTASKS", "SLURM_JOB_USER"])).len(), 1);
     }
 

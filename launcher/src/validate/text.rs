@@ -118,7 +118,8 @@ fn kernels(text: &mut String, findings: &Findings) -> std::fmt::Result {
         if counted.is_empty() && held.skipped.is_none() {
             continue;
         }
-        writeln!(text, "{} ({}), {} trips", held.name, held.about, held.trips)?;
+        let title = format!("{} ({}), {} trips", held.name, held.about, held.trips);
+        writeln!(text, "{}", wrapped(&title, "  "))?;
         if let Some(why) = &held.skipped {
             writeln!(text, "  {}", wrapped(&format!("not run: {}", printable(why)), "  "))?;
         }
