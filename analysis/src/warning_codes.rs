@@ -112,8 +112,8 @@ codes! {
         "Successive runs of a node are alike, so they give less information than the same number of \
          independent runs. The verdicts take this into account. The intervals of medians do not, so they \
          are too narrow."
-        "Leave more time between the runs: use `pmmpi repeat` with other work between the runs, or several \
-         sessions."
+        "Leave more time between the runs of a node: `pmmpi repeat --compare` starts another launch command between \
+         them. Or start the launches one by one, with pauses, and give all runs the same label `session`."
         "successive runs of a node are alike (correlation 0.6): 7 runs of a node give as much information as \
          2.1 independent runs; the 98.4 % interval of a median contains the true median with a probability of \
          only about 82 % (./hpl)"
@@ -335,8 +335,8 @@ codes! {
          bytes"
     UncountedEvents "uncounted-events"
         "Some events that the user requested have no count."
-        "Do nothing if you do not need these events. See `pmmpi list events` for the events of \
-         this machine, and `pmmpi doctor` for limits."
+        "Do nothing if you do not need these events. On a node that could not count them, `pmmpi list events` shows \
+         which events it can count, and `pmmpi doctor` shows what limits counting."
         "--events: rank 0 cannot count cycles: not counted by this processor and Linux kernel (a virtual \
          machine without counters?)"
     UndatedReset "undated-reset"
