@@ -134,6 +134,9 @@ fn what_the_kernel_counts_is_a_cause() {
     fleet(&folder, |node, session| match (node, session) {
         (4, 2) => (1.12, Box::new(|run| add(run, "core_throttles", 214, "core of cpu 3"))),
         (6, 2) => (1.0, Box::new(|run| add(run, "memory_errors_corrected", 3, "mc1"))),
+        // As many small pages as this can cost the time, and too few.
+        (10, 2) => (1.12, Box::new(|run| add(run, "huge_page_fallbacks", 2000, "node"))),
+        (2, 2) => (1.12, Box::new(|run| add(run, "huge_page_fallbacks", 10, "node"))),
         (8, 2) => (
             1.12,
             Box::new(|run| {
@@ -144,7 +147,8 @@ fn what_the_kernel_counts_is_a_cause() {
         _ => (
             1.0,
             Box::new(|run| {
-                ["core_throttles", "network_waits"].into_iter().for_each(|name| add(run, name, 0, ""))
+                let none = ["core_throttles", "network_waits", "huge_page_fallbacks"];
+                none.into_iter().for_each(|name| add(run, name, 0, ""))
             }),
         ),
     });
@@ -168,6 +172,14 @@ fn what_the_kernel_counts_is_a_cause() {
         let text = "ports waited to send: 7000 ticks during the median run, usually 0";
         assert_eq!(congested["cause_text"], text);
         assert_eq!(congested["facts_changed"].as_array().unwrap().len(), 1, "{congested:#}");
+        let small_pages = of(found, "n10");
+        assert_eq!(small_pages["cause"], "no-huge-pages", "{small_pages:#}");
+        let text = small_pages["cause_text"].as_str().unwrap();
+        assert!(
+            text.starts_with("small pages instead of huge pages, because the Linux kernel had none: 2000"),
+            "{text}"
+        );
+        assert!(of(found, "n02")["cause"].is_null(), "{:#}", of(found, "n02"));
         let healthy = of(found, "n06");
         assert!(healthy["cause"].is_null() && healthy["facts_changed"][0]["change"] == 3.0, "{healthy:#}");
     };
