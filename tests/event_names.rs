@@ -302,7 +302,7 @@ fn tracepoints_have_names() {
         assert!(hidden.contains("pmmpi did not look up tracepoints: tracefs is not mounted"), "{hidden}");
         assert!(hidden.contains("mount -t tracefs"), "{hidden}");
         // A name with capital letters is a vendor's.
-        assert!(!said(&machine, "INST_RETIRED:ANY_P").contains("tracepoints"));
+        assert!(!said(&machine, "INST_RETIRED:ANY_P").contains("look up tracepoints"));
         machine.put(&format!("sys/kernel/{place}/events/sched/sched_switch/id"), "372\n");
         machine.put(&format!("sys/kernel/{place}/events/sched/sched_switch/format"), "name: sched_switch\n");
         machine.put(&format!("sys/kernel/{place}/events/sched/bad/id"), "many\n");

@@ -160,7 +160,7 @@ impl Cell {
 fn advice(quality: Quality) -> &'static str {
     match quality {
         Quality::Denied => {
-            "lower kernel.perf_event_paranoid, or start pmmpi with CAP_PERFMON (if the setting is above 2: with CAP_SYS_ADMIN)"
+            "lower kernel.perf_event_paranoid, or start pmmpi with CAP_PERFMON (if the setting is above 2, with CAP_SYS_ADMIN); a container must also allow perf_event_open"
         }
         Quality::Partial => "lower kernel.perf_event_paranoid to 1",
         Quality::Unsupported => "not counted by this processor and Linux kernel",

@@ -28,6 +28,8 @@ pub struct CauseSettings {
     /// A snoop filter is the cause only if it evicted at least this share of the additional lines that the L2 caches read
     /// (SC18: "Snoop Filter Evictions clearly account for the majority of the excess L2 fills").
     pub snoop_filter_share: f64,
+    /// At least this share of the evicted lines came back from memory, if fewer evictions are sufficient (SC18: 10 to 15 %).
+    pub snoop_filter_reads: f64,
     /// A line from memory or from another cache costs a core at most this many cycles: about 200 ns at 3 GHz.
     /// If the additional lines cost fewer than the additional cycles, they are not the cause.
     pub cycles_per_line: f64,
@@ -46,6 +48,7 @@ impl Default for CauseSettings {
             snoop_filter: SnoopFilters::None,
             snoop_filter_fills: 1.5,
             snoop_filter_share: 0.5,
+            snoop_filter_reads: 0.05,
             cycles_per_line: 600.0,
             more_cycles_per_line: 100.0,
         }
@@ -490,8 +493,12 @@ impl Explainer<'_> {
             [Evidence::ReadBytes, Evidence::SnoopFilterEvictions].map(|evidence| self.next(evidence, at));
         let can_cost = |next: &&Next| self.can_more_cost(next, at, difference);
         let many_reads = reads.as_ref().filter(|next| is_more(next));
-        // With unusually many reads from memory, half as many additional evictions are sufficient.
-        let score = settings.score * if many_reads.is_some() { 0.5 } else { 1.0 };
+        // If evicted lines came back from memory, half as many additional evictions are sufficient.
+        let came_back = many_reads.zip(evictions.as_ref()).is_some_and(|(reads, evictions)| {
+            let evicted = (evictions.own - evictions.least) * LINE_BYTES;
+            reads.own - reads.usual >= settings.snoop_filter_reads * evicted
+        });
+        let score = settings.score * if came_back { 0.5 } else { 1.0 };
         let many_evictions = evictions.as_ref().is_some_and(|next| next.linear_score >= score);
         let are_many = fills.own >= (settings.snoop_filter_fills - ROUNDING) * fills.least;
         let is_shown = match (&evictions, settings.snoop_filter) {
