@@ -6,8 +6,12 @@ use rig::{Mpi, programs};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
 const MPI: Mpi = Mpi::OpenMpi;
+
+/// The Linux kernel counts the memory of all programs: two tests that compare these counts must not run at once.
+static COUNTS_OF_MEMORY: Mutex<()> = Mutex::new(());
 const HUGE_PAGES: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
 
 /// Measures the same program on two ranks; `before` stands before pmmpi on each rank.
@@ -38,6 +42,7 @@ fn differences(a: &Path, b: &Path) -> Vec<(String, String)> {
 
 #[test]
 fn what_differs_is_named_and_nothing_else() {
+    let _alone = COUNTS_OF_MEMORY.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = Folder::new("recorded");
     let threads = [("OMP_NUM_THREADS", "2")];
     let base = measure(&folder, "base", &threads, &[]);
@@ -99,6 +104,7 @@ fn pages_that_the_program_got_differ() {
         eprintln!("skipped: this machine has no transparent huge pages");
         return;
     }
+    let _alone = COUNTS_OF_MEMORY.lock().unwrap_or_else(PoisonError::into_inner);
     let (folder, program) = (Folder::new("recorded"), programs::plain("huge_pages"));
     let measured = |name: &str, of: &[(&str, &str)]| {
         let out = folder.path().join(name);
