@@ -369,6 +369,43 @@ fn unbound_ranks_have_no_core() {
     assert!(text.contains("read_bandwidth x "), "{text}");
 }
 
+/// Unbound ranks are of no core. Where cores show their hardware threads, the work has no row of these ranks, but a region,
+/// which has no counts of hardware threads, keeps its row.
+#[test]
+fn regions_of_unbound_ranks_stay() {
+    let folder = Folder::new();
+    let like = Like {
+        node: "n1",
+        run: 0,
+        model: SKYLAKE,
+        numbering: Numbering::Apart,
+        seconds: 20.0,
+        cycles: vec![2.1e9 * 20.0; CORES as usize],
+        fills: vec![1e9; CORES as usize],
+        evictions: vec![1e8; 2],
+        reads: Vec::new(),
+        is_bound: false,
+    };
+    let mut run = like.run();
+    let of_region = run.counts.rows.iter().filter(|row| row.set == 0).cloned();
+    let of_region: Vec<CountRow> = of_region.map(|row| CountRow { region: Some(0), ..row }).collect();
+    run.counts.regions.push("solve".into());
+    run.counts.rows.extend(of_region);
+    let events = vec![(Event::counted("cycles", Encoding::new(kind::RAW, 0)), None)];
+    run.counts.sets.push(Set { scope: Scope::Core, events, groups: vec![vec![0]] });
+    for cpu in 0..2 * CORES {
+        let groups = vec![Some(GroupCounts { enabled_ns: 100, running_ns: 100, counts: vec![1_000] })];
+        run.counts.rows.push(CountRow { rank: RankId(0), cpu: Some(cpu), set: 2, region: None, groups });
+    }
+    run_file::write(folder.path(), &run).unwrap();
+    let path = folder.path().to_str().unwrap();
+    let all = json(&report(&["report", path, "--by", "core", "--format", "json"]));
+    let places = all["by_place"]["places"].as_array().unwrap();
+    let regions: Vec<&Value> = places.iter().filter(|place| place["region"] == "solve").collect();
+    assert_eq!((places.len() - regions.len(), regions.len()), (48, 1), "{places:#?}");
+    assert_eq!(regions[0]["events"]["cycles"].as_f64(), Some(2.1e9 * 20.0 * 48.0), "{}", regions[0]);
+}
+
 /// An archive with places answers like the run files, and a second export adds nothing.
 #[test]
 fn an_archive_keeps_places() {

@@ -60,8 +60,8 @@ struct Socket {
 }
 
 impl Socket {
-    /// At most so many cores were active. Ranks with several threads may at times keep all their cores active, however
-    /// short these times are.
+    /// How many cores one thinks are active. Ranks with several threads may at times keep all their cores active, however
+    /// short these times are. Threads that take turns look like one thread here.
     fn active_cores(&self) -> usize {
         match self.others {
             0 => self.cores.len().min(self.with_one_thread),

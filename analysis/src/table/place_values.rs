@@ -145,8 +145,8 @@ pub fn of_table(
     Ok(all.into_iter().map(of).collect())
 }
 
-/// If places of a node show their hardware threads, a rank that belongs to several places shows nothing: a table has counts
-/// of one scope.
+/// If places of a node show their hardware threads, a rank that belongs to several places shows nothing: its counts are of
+/// another scope. The work and each region are on their own: a region may have counts of ranks only.
 fn leave_out_ranks(all: &mut BTreeMap<(String, PlaceKey), Sums>, level: Level) {
     let own = |place: &Place| match level {
         Level::Node | Level::Rank => None,
@@ -155,14 +155,13 @@ fn leave_out_ranks(all: &mut BTreeMap<(String, PlaceKey), Sums>, level: Level) {
         Level::Core => Some(place.core),
         Level::Thread => Some(place.hardware_thread),
     };
-    let with_threads: HashSet<(String, String)> = all
+    let part = |run: &String, key: &PlaceKey| (run.clone(), key.node.clone(), key.region.clone());
+    let with_threads: HashSet<(String, String, Option<String>)> = all
         .iter()
         .filter(|((_, key), sums)| own(&key.place).flatten().is_some() && sums.scope(level) == Scope::Core)
-        .map(|((run, key), _)| (run.clone(), key.node.clone()))
+        .map(|((run, key), _)| part(run, key))
         .collect();
-    all.retain(|(run, key), _| {
-        own(&key.place) != Some(None) || !with_threads.contains(&(run.clone(), key.node.clone()))
-    });
+    all.retain(|(run, key), _| own(&key.place) != Some(None) || !with_threads.contains(&part(run, key)));
 }
 
 impl Sums {
@@ -173,8 +172,8 @@ impl Sums {
     }
 
     /// Threads of ranks, or hardware threads. Only the counts of the second contain the work of other programs, so a metric
-    /// must not mix the two, nor the places of a table. A hardware thread, a core, a NUMA node and a socket show hardware threads if
-    /// `--scope core` counted them; a rank and a node show ranks.
+    /// must not mix the two. A hardware thread, a core, a NUMA node and a socket show hardware threads if `--scope core`
+    /// counted them; a rank and a node show ranks.
     fn scope(&self, level: Level) -> Scope {
         let has = |scope: Scope| {
             let is_counted =
