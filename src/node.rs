@@ -13,7 +13,9 @@ mod inventory;
 mod kernel_files;
 mod kernel_settings;
 mod links;
+mod mpi_process;
 mod mpi_transports;
+mod process_settings;
 mod topology;
 mod turbo_steps;
 
@@ -26,6 +28,7 @@ pub use health::{GpuReading, HEALTH_COUNTS, HealthCount, HealthReading, USAGE_CO
 pub use identity::NodeKey;
 pub use inventory::Inventory;
 pub(crate) use kernel_files::text as kernel_text;
-pub use mpi_transports::of_process as transports_of_process;
+pub use mpi_process::of_process as facts_of_mpi_process;
+pub use process_settings::of_process as settings_of_process;
 pub use topology::{CacheLevel, HwThread, NumaNode, Topology};
 pub use turbo_steps::{NoTurboSteps, TurboSteps};

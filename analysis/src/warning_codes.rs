@@ -196,6 +196,12 @@ codes! {
          lack some of the archive's runs."
         "Repeat the last `pmmpi export`: this export updates the medians."
         "the medians of the archive dgemm lack the runs of 1 file: dgemm/month=2026-11/pmmpi-1.parquet"
+    MixedScopes "mixed-scopes"
+        "Some runs of a class counted the threads of ranks, others (with `--scope core`) everything that ran on the hardware \
+         threads. A table by place shows only the kind of counts that most runs have."
+        "Measure all runs with the same `--scope`, or give the report only the runs with one of the two."
+        "--by core: the counts of 2 of 5 runs are not in the table, because they are of threads of ranks, and most \
+         others count hardware threads (--scope core) (./hpl)"
     NewerFile "newer-file"
         "A run file was written by a newer pmmpi."
         "Read the file with `pmmpi report` of the version that wrote the file, or of a later version."
@@ -298,7 +304,7 @@ codes! {
     SettingsDiffer "settings-differ"
         "Runs of a class differ in a setting that may change their speed: the MPI library, the launcher, an environment \
          variable, or the kind of places to which ranks are bound. Or runs of one node in one session differ in a fact of the node, such as \
-         `transports`, `transparent_hugepage`, `hugepages` or `governor`."
+         `transports`, `memory_policy`, `transparent_hugepage`, `hugepages` or `governor`."
         "Compare only runs with equal settings: add the settings to the class, for example \
          `--class-by cpu,command,ranks,env.OMP_NUM_THREADS`. `pmmpi diff` compares two runs."
         "runs differ in env.OMP_NUM_THREADS: 8 in 33 runs, not set in 2 runs (0c5f1e, 9a22b0) (./hpl)"

@@ -6,7 +6,7 @@ mod common;
 mod runs;
 
 use common::*;
-use pmmpi::node::{FACTS, HEALTH_COUNTS, HealthCount, USAGE_COUNTS};
+use pmmpi::node::{CpuSet, FACTS, HEALTH_COUNTS, HealthCount, USAGE_COUNTS};
 use pmmpi::record::Run;
 use runs::run;
 use serde_json::{Value, json};
@@ -409,6 +409,11 @@ fn a_fact_that_changed_between_runs_of_a_session_is_named() {
         if node == 2 || (node, session) == (4, 1) || (node, session, number) == (3, 0, 4) {
             run.nodes[0].facts.as_mut().unwrap().settings.governor = Some("powersave".into());
         }
+        // Other cores of one kind, and numactl.
+        run.ranks[0].allowed =
+            CpuSet(if (node, session, number) == (1, 1, 3) { vec![(4, 5)] } else { vec![(0, 1)] });
+        let policy = if (node, session, number) == (1, 0, 2) { "interleave:0-1" } else { "default" };
+        run.nodes[0].facts.as_mut().unwrap().inventory.set("memory_policy", policy.into());
         folder.write(&run);
     }
     let found = json(&report(&["report", folder.path().to_str().unwrap(), "--format", "json"]));
@@ -417,8 +422,13 @@ fn a_fact_that_changed_between_runs_of_a_session_is_named() {
         .filter(|warning| warning["code"] == "settings-differ")
         .map(|warning| warning["message"].as_str().unwrap())
         .collect();
-    let [told] = told[..] else { panic!("{told:?}") };
-    let expected =
-        "runs of the same node differ in governor: performance in 4 runs, powersave in 1 run (r-0-03-4) (";
-    assert!(told.starts_with(expected), "{told}");
+    let expected = [
+        "allowed_hardware_threads: 0-1 in 4 runs, 4-5 in 1 run (r-1-01-3) (",
+        "governor: performance in 4 runs, powersave in 1 run (r-0-03-4) (",
+        "memory_policy: default in 4 runs, interleave:0-1 in 1 run (r-0-01-2) (",
+    ];
+    assert_eq!(told.len(), expected.len(), "{told:?}");
+    for (told, expected) in told.into_iter().zip(expected) {
+        assert!(told.starts_with(&format!("runs of the same node differ in {expected}")), "{told}");
+    }
 }

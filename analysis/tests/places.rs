@@ -406,6 +406,71 @@ fn regions_of_unbound_ranks_stay() {
     assert_eq!(regions[0]["events"]["cycles"].as_f64(), Some(2.1e9 * 20.0 * 48.0), "{}", regions[0]);
 }
 
+/// Runs with and without `--scope core` count two different things. A median has the counts of most runs only.
+#[test]
+fn runs_with_another_scope_are_not_in_the_table() {
+    let folder = Folder::new();
+    for number in 0..5 {
+        let like = Like {
+            node: "n1",
+            run: number,
+            model: SKYLAKE,
+            numbering: Numbering::Apart,
+            seconds: 20.0,
+            cycles: vec![2.1e9 * 20.0; CORES as usize],
+            fills: vec![1e9; CORES as usize],
+            evictions: vec![1e8; 2],
+            reads: Vec::new(),
+            is_bound: true,
+        };
+        let mut run = like.run();
+        if number < 3 {
+            let events = vec![(Event::counted("cycles", Encoding::new(kind::RAW, 0)), None)];
+            run.counts.sets.push(Set { scope: Scope::Core, events, groups: vec![vec![0]] });
+            for cpu in 0..2 * CORES {
+                let counts = vec![5_000];
+                let groups = vec![Some(GroupCounts { enabled_ns: 100, running_ns: 100, counts })];
+                let row = CountRow { rank: RankId(0), cpu: Some(cpu), set: 2, region: None, groups };
+                run.counts.rows.push(row);
+            }
+        }
+        run_file::write(folder.path(), &run).unwrap();
+    }
+    let path = folder.path().to_str().unwrap();
+    let archive = Folder::new();
+    let to = archive.path().to_str().unwrap();
+    assert!(report(&["export", "--places", path, "-o", to]).status.success());
+    let message = |all: &Value| {
+        let warnings = all["warnings"].as_array().unwrap().iter();
+        let mixed = warnings.filter(|warning| warning["code"] == "mixed-scopes");
+        mixed.map(|warning| warning["message"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    for path in [path, to] {
+        let all = json(&report(&["report", path, "--by", "core", "--format", "json"]));
+        assert_valid("report", &all);
+        let [told] = &message(&all)[..] else { panic!("{all:#}") };
+        assert!(
+            told.starts_with(
+                "--by core: the counts of 2 of 5 runs are not in the table, because they are of threads of ranks, and most \
+                 others count hardware threads (--scope core) ("
+            ),
+            "{told}"
+        );
+        let places = all["by_place"]["places"].as_array().unwrap();
+        assert_eq!(places.len(), CORES as usize);
+        for place in places {
+            let shown = (&place["scope"], &place["runs"], place["events"]["cycles"].as_f64());
+            assert_eq!(shown, (&"core".into(), &3.into(), Some(10_000.0)), "{place}");
+        }
+        // All runs have counts of ranks.
+        let all = json(&report(&["report", path, "--by", "rank", "--format", "json"]));
+        assert_eq!(message(&all), Vec::<String>::new());
+        let places = all["by_place"]["places"].as_array().unwrap();
+        let is_of_five = |place: &Value| (&place["scope"], &place["runs"]) == (&"task".into(), &5.into());
+        assert!(places.len() == CORES as usize && places.iter().all(is_of_five), "{places:?}");
+    }
+}
+
 /// An archive with places answers like the run files, and a second export adds nothing.
 #[test]
 fn an_archive_keeps_places() {

@@ -40,6 +40,20 @@ impl CpuSet {
         Self::from_numbers((0..cpus as u32).filter(|cpu| mask[*cpu as usize / 64] >> (cpu % 64) & 1 == 1))
     }
 
+    /// All numbers of several sets. Takes no longer for wide ranges, which a damaged file may have.
+    pub fn union<'a>(sets: impl Iterator<Item = &'a Self>) -> Self {
+        let mut all: Vec<(u32, u32)> = sets.flat_map(|set| &set.0).copied().collect();
+        all.sort_unstable();
+        let mut ranges: Vec<(u32, u32)> = Vec::new();
+        for (first, last) in all {
+            match ranges.last_mut() {
+                Some((_, end)) if first <= end.saturating_add(1) => *end = last.max(*end),
+                _ => ranges.push((first, last)),
+            }
+        }
+        Self(ranges)
+    }
+
     /// From ascending numbers.
     pub fn from_numbers(numbers: impl Iterator<Item = u32>) -> Self {
         let mut ranges: Vec<(u32, u32)> = Vec::new();

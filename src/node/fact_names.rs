@@ -1,7 +1,7 @@
 //! Names of facts that equal nodes have in common.
 
 /// Names with their meaning. A program that reads run files may find other names: those of a newer pmmpi.
-pub const FACTS: [(&str, &str); 26] = [
+pub const FACTS: [(&str, &str); 31] = [
     ("hardware_threads", "hardware threads that are online"),
     ("numa_nodes", "NUMA nodes that are online"),
     ("smt", "simultaneous multithreading: on, off, ..."),
@@ -33,6 +33,14 @@ pub const FACTS: [(&str, &str); 26] = [
         "the ways in which the node's first MPI process communicates: devices, shared memory, TCP",
     ),
     ("mpi_components", "transport components and libraries that the node's first MPI process has loaded"),
+    (
+        "memory_policy",
+        "NUMA memory policy of the node's first MPI process: default, or as numactl and Slurm's --mem-bind set it",
+    ),
+    ("allowed_numa_nodes", "NUMA nodes that may give memory to the node's first MPI process"),
+    ("allowed_hardware_threads", "hardware threads of the node on which its ranks may run"),
+    ("stack_limit", "largest stack of the node's first MPI process (ulimit -s)"),
+    ("scheduling", "scheduling policy and nice value (or priority) of the node's first MPI process"),
     ("switch", "network switches above the node, as Slurm names them (topology/tree)"),
     ("clocksource", "the clock from which the Linux kernel takes its time"),
     ("infiniband", "InfiniBand and RoCE ports with their rate; down: a port that is not active"),

@@ -5,9 +5,9 @@
 //! between two processes without a device (process_vm_readv(2), "CMA") leaves no trace.
 
 use super::inventory::Inventory;
+use super::mpi_process::{Mapping, beginning};
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::Read;
 use std::path::Path;
 
 /// What processes open, or map, to communicate. The first text that a path contains counts.
@@ -47,25 +47,17 @@ const LIBRARIES: [(&str, &str); 9] = [
 /// Kinds of Open MPI's components that move data. As separate files, it unloads those that it cannot use.
 const COMPONENTS: [&str; 3] = ["pml", "btl", "mtl"];
 
-/// The facts `transports` and `mpi_components` of the process `pid`, below `root` (normally "/"). `own_file` is a file that
-/// the process has mapped: a process that has not is another one, because numbers of processes differ between containers.
-/// Nothing if the process cannot be read.
-pub fn of_process(root: &Path, pid: u32, own_file: (u64, u64)) -> Inventory {
+/// The facts `transports` and `mpi_components` of the process `pid`, below `root` (normally "/"). `mappings` are those of the
+/// process, except pmmpi's own. Nothing if the process cannot be read.
+pub(super) fn of_process(root: &Path, pid: u32, mappings: &[Mapping<'_>]) -> Inventory {
     let mut facts = Inventory::default();
-    let Some(maps) = beginning(&root.join(format!("proc/{pid}/maps"))) else { return facts };
-    let mappings: Vec<Mapping<'_>> = maps.lines().filter_map(Mapping::parse).collect();
-    if !mappings.iter().any(|mapping| (mapping.device, mapping.inode) == own_file) {
-        return facts;
-    }
+    let Some(open) = open_files(root, pid) else { return facts };
     let mut transports = BTreeSet::new();
     let mut device = |path: &str| {
         let found = DEVICES.iter().find(|(part, _)| path.contains(part)).map(|(_, name)| *name);
         transports.extend(found.filter(|name| !name.is_empty()));
     };
-    let is_own = |mapping: &&Mapping<'_>| (mapping.device, mapping.inode) == own_file;
-    mappings.iter().filter(|mapping| mapping.is_shared && !is_own(mapping)).for_each(|it| device(it.path));
-    let open = open_files(root, pid);
-    let Some(open) = open else { return facts };
+    mappings.iter().filter(|mapping| mapping.is_shared).for_each(|it| device(it.path));
     open.iter().filter(|path| !path.starts_with("/dev/shm/")).for_each(|path| device(path));
     let sockets: BTreeSet<&str> = open.iter().filter_map(|path| inode_of_socket(path)).collect();
     transports.extend(has_tcp(root, pid, &sockets).then_some("tcp"));
@@ -76,35 +68,6 @@ pub fn of_process(root: &Path, pid: u32, own_file: (u64, u64)) -> Inventory {
     facts.set("transports", list(transports));
     facts.set("mpi_components", list(components.iter().map(String::as_str).collect()));
     facts
-}
-
-/// The first megabytes of a file of /proc: the program waits for the answer. Bytes that are not UTF-8 are replaced.
-fn beginning(path: &Path) -> Option<String> {
-    const MOST_BYTES: u64 = 4 << 20;
-    let mut bytes = Vec::new();
-    fs::File::open(path).ok()?.take(MOST_BYTES).read_to_end(&mut bytes).ok()?;
-    Some(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-/// A line of /proc/PID/maps (proc(5)).
-struct Mapping<'a> {
-    is_shared: bool,
-    device: u64,
-    inode: u64,
-    path: &'a str,
-}
-
-impl<'a> Mapping<'a> {
-    fn parse(line: &'a str) -> Option<Self> {
-        let mut fields = line.splitn(6, ' ');
-        let (_, rights, _) = (fields.next()?, fields.next()?, fields.next()?);
-        let (major, minor) = fields.next()?.split_once(':')?;
-        let number = |text| u32::from_str_radix(text, 16).ok();
-        let device = libc::makedev(number(major)?, number(minor)?);
-        let inode = fields.next()?.parse().ok()?;
-        let path = fields.next().unwrap_or_default().trim_start();
-        Some(Self { is_shared: rights.ends_with('s'), device, inode, path })
-    }
 }
 
 /// What the descriptors of the process lead to; `None` if it may not be read.
@@ -167,6 +130,7 @@ fn component(path: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::mpi_process::of_process;
     use super::*;
     use std::os::unix::fs::symlink;
     use tempfile::TempDir;

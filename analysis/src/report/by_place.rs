@@ -4,13 +4,15 @@ use crate::input::place_source::{PlaceSource, Places};
 use crate::stats::qn_scale::qn;
 use crate::table::RunTable;
 use crate::table::place_table::Level;
-use crate::table::place_values::{OfPlace, PlaceKey, Wanted, of_table};
+use crate::table::place_values::{OfPlace, PlaceKey, Wanted, of_table, scope_of_most};
 use crate::verdicts::node_report::SlowRunReport;
 use crate::warning_codes::{Warning, WarningCode};
+use pmmpi::counters::open_counters::Scope;
+use pmmpi::text::count;
 use pmmpi_events::metrics::catalogue;
 use pmmpi_events::validation::Trust;
 use serde::Serialize;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// Metrics in which places are compared, the most telling first.
 pub const COMPARED: [&str; 12] = [
@@ -75,6 +77,10 @@ pub struct PlaceSummary {
     /// The region; absent for the whole work.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub region: Option<String>,
+    /// Whose counts these are: `task` (threads of ranks) or `core` (all that ran on the hardware threads); absent without
+    /// such counts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scope: Option<&'static str>,
     /// The metric in which the place differs most from the others of its class; absent if they are too few, or alike.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub differs: Option<Differs>,
@@ -138,12 +144,20 @@ impl ByPlace {
         let slow: HashSet<(&str, &str)> =
             slow.iter().map(|run| (run.run_id.as_str(), run.node.as_str())).collect();
         let mut places: BTreeMap<(&str, PlaceKey), Runs> = BTreeMap::new();
+        let mut of_classes: BTreeMap<&str, Vec<(String, PlaceKey, OfPlace)>> = BTreeMap::new();
         for (run_id, key, values) in parts.into_iter().flatten() {
             // A node that was not selected, or has no time.
             let Some(class) = classes.get(&(run_id.clone(), key.node.as_str())) else { continue };
-            let is_slow = slow.contains(&(run_id.as_str(), key.node.as_str()));
-            let runs = places.entry((class, key)).or_default();
-            if is_slow { runs.slow.push(values) } else { runs.usual.push(values) }
+            of_classes.entry(class).or_default().push((run_id, key, values));
+        }
+        for (class, all) in of_classes {
+            let (all, warning) = with_one_scope(all, level, class);
+            warnings.extend(warning);
+            for (run_id, key, values) in all {
+                let is_slow = slow.contains(&(run_id.as_str(), key.node.as_str()));
+                let runs = places.entry((class, key)).or_default();
+                if is_slow { runs.slow.push(values) } else { runs.usual.push(values) }
+            }
         }
         if source.runs().is_empty() {
             let message = "--by: pmmpi measured none of these runs, so there are no values by place";
@@ -157,6 +171,48 @@ impl ByPlace {
         compare(&mut places);
         (Self { by: level.name(), metrics, units, places }, warnings)
     }
+}
+
+/// The values of a class without those whose counts are of another scope than most: a median must not mix the two. The
+/// work and each region are on their own: regions have counts of ranks only.
+fn with_one_scope(
+    mut all: Vec<(String, PlaceKey, OfPlace)>,
+    level: Level,
+    class: &str,
+) -> (Vec<(String, PlaceKey, OfPlace)>, Option<Warning>) {
+    let regions: HashSet<Option<String>> = all.iter().map(|(_, key, _)| key.region.clone()).collect();
+    let of_most = |region: &Option<String>| {
+        let of_region = all.iter().filter(|(_, key, _)| key.region == *region);
+        scope_of_most(of_region.map(|(.., values)| values.scope))
+    };
+    let shown: HashMap<Option<String>, Option<Scope>> =
+        regions.iter().map(|region| (region.clone(), of_most(region))).collect();
+    let runs = |all: &[(String, PlaceKey, OfPlace)]| {
+        all.iter().map(|(run, ..)| run.clone()).collect::<BTreeSet<String>>()
+    };
+    let before = runs(&all);
+    let is_shown =
+        |region: &Option<String>, values: &OfPlace| values.scope.is_none() || values.scope == shown[region];
+    let left_out: BTreeSet<String> = all
+        .iter()
+        .filter(|(_, key, values)| !is_shown(&key.region, values))
+        .map(|(run, ..)| run.clone())
+        .collect();
+    if left_out.is_empty() {
+        return (all, None);
+    }
+    let others = match shown.get(&None).copied().flatten() {
+        Some(Scope::Core) => "threads of ranks, and most others count hardware threads (--scope core)",
+        _ => "hardware threads (--scope core), and most others count threads of ranks",
+    };
+    let message = format!(
+        "--by {}: the counts of {} of {} are not in the table, because they are of {others} ({class})",
+        level.name(),
+        left_out.len(),
+        count(before.len(), "run")
+    );
+    all.retain(|(_, key, values)| is_shown(&key.region, values));
+    (all, Some(Warning::new(WarningCode::MixedScopes, message)))
 }
 
 /// Places of one class are compared in each metric that shows how fast or how busy they are.
@@ -237,9 +293,11 @@ impl PlaceSummary {
             parts.into_iter().filter(|(name, _)| level.parts().contains(name)).collect();
         let nulls = place.iter().filter(|(_, number)| number.is_none());
         let null_reasons = nulls.map(|(name, _)| (*name, why_null(name))).collect();
+        let scope = scope_of_most(runs.usual.iter().chain(&runs.slow).map(|values| values.scope));
+        let scope = scope.map(Scope::name);
         let slow = (!runs.slow.is_empty()).then(|| PlaceValues::of(&runs.slow));
         let usual = PlaceValues::of(&runs.usual);
-        Self { class: class.to_owned(), node, place, region, differs: None, usual, slow, null_reasons }
+        Self { class: class.to_owned(), node, place, region, scope, differs: None, usual, slow, null_reasons }
     }
 }
 

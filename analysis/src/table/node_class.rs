@@ -8,7 +8,7 @@ pub use parts::Parts;
 use crate::table::MAINTENANCE_LABEL;
 use crate::table::facts::FactsText;
 use crate::table::run_settings;
-use pmmpi::node::{FACTS, NodeFacts};
+use pmmpi::node::{CpuSet, FACTS, NodeFacts};
 use pmmpi::record::{NodeRecord, Run};
 use pmmpi::text::shell_line;
 use std::collections::HashMap;
@@ -286,20 +286,19 @@ pub struct Class {
 
 /// The class of each node record in `run`. Nodes with the same parts share one object.
 pub fn of_nodes(run: &Run, by: &ClassBy) -> Vec<Arc<Class>> {
-    let mut ranks = vec![0; run.nodes.len()];
-    for rank in &run.ranks {
-        ranks[rank.node.index()] += 1;
-    }
+    let mut allowed: Vec<Vec<&CpuSet>> = vec![Vec::new(); run.nodes.len()];
+    run.ranks.iter().for_each(|rank| allowed[rank.node.index()].push(&rank.allowed));
     let work = parts::of_work(run);
     let asked: Vec<&str> = by.keys().filter(|key| matches!(key, Key::Fact(_))).map(Key::name).collect();
     let settings = run_settings::of_run(run);
     let mut known: HashMap<(Parts, FactsText), Arc<Class>> = HashMap::new();
     // Most nodes of a cluster are like the node before.
-    let mut last: Option<(&NodeRecord, usize, Arc<Class>)> = None;
-    let mut class = |node: &NodeRecord, ranks: usize| {
+    let mut last: Option<(&NodeRecord, Vec<&CpuSet>, Arc<Class>)> = None;
+    let mut class = |node: &NodeRecord, allowed: &[&CpuSet]| {
         let mut facts = node.facts.as_ref().map(NodeFacts::named).unwrap_or_default();
         facts.extend(settings.iter().map(|(name, value)| (name.as_str(), value.clone())));
-        let parts = Parts::of_node(node, ranks, run, &work);
+        facts.extend(run_settings::allowed_hardware_threads(run, allowed));
+        let parts = Parts::of_node(node, allowed.len(), run, &work);
         let asked = asked.iter().map(|name| (name, run_settings::value(&facts, name)));
         let parts =
             asked.fold(parts, |parts, (name, value)| parts.with_fact(name, value.unwrap_or_default()));
@@ -312,13 +311,14 @@ pub fn of_nodes(run: &Run, by: &ClassBy) -> Vec<Arc<Class>> {
         known.insert(identity, class.clone());
         class
     };
-    let of_node = |(node, ranks)| {
-        let alike = last.as_ref().filter(|(other, with, _)| *with == ranks && are_alike(node, other));
-        let class = alike.map_or_else(|| class(node, ranks), |(.., class)| class.clone());
-        last = Some((node, ranks, class.clone()));
-        class
-    };
-    run.nodes.iter().zip(ranks).map(of_node).collect()
+    let mut classes = Vec::with_capacity(run.nodes.len());
+    for (node, allowed) in run.nodes.iter().zip(allowed) {
+        let alike = last.as_ref().filter(|(other, with, _)| *with == allowed && are_alike(node, other));
+        let class = alike.map_or_else(|| class(node, &allowed), |(.., class)| class.clone());
+        last = Some((node, allowed, class.clone()));
+        classes.push(class);
+    }
+    classes
 }
 
 /// True if nothing that makes up a class differs between two nodes, and no fact.

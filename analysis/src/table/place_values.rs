@@ -32,6 +32,8 @@ impl OfPlace {
 /// The values of one run at one place.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct OfPlace {
+    /// Whose counts these are: of threads of ranks, or of hardware threads. `None` without such counts.
+    pub scope: Option<Scope>,
     /// Mean over the ranks of the place, or of the node (s).
     pub elapsed_s: Option<f64>,
     /// Metrics with a value.
@@ -40,6 +42,20 @@ pub struct OfPlace {
     pub lacks: Vec<(&'static str, String)>,
     /// Sums of counts, by name.
     pub events: Vec<EventSum>,
+}
+
+/// The scope that most of these values have; a value with another scope cannot be compared with them. Of equally many,
+/// hardware threads.
+pub fn scope_of_most(scopes: impl Iterator<Item = Option<Scope>>) -> Option<Scope> {
+    let (mut ranks, mut threads) = (0, 0);
+    for scope in scopes.flatten() {
+        *(if scope == Scope::Core { &mut threads } else { &mut ranks }) += 1;
+    }
+    match (ranks, threads) {
+        (0, 0) => None,
+        (ranks, threads) if ranks > threads => Some(Scope::Task),
+        _ => Some(Scope::Core),
+    }
 }
 
 /// A sum of counts.
@@ -158,7 +174,9 @@ fn leave_out_ranks(all: &mut BTreeMap<(String, PlaceKey), Sums>, level: Level) {
     let part = |run: &String, key: &PlaceKey| (run.clone(), key.node.clone(), key.region.clone());
     let with_threads: HashSet<(String, String, Option<String>)> = all
         .iter()
-        .filter(|((_, key), sums)| own(&key.place).flatten().is_some() && sums.scope(level) == Scope::Core)
+        .filter(|((_, key), sums)| {
+            own(&key.place).flatten().is_some() && sums.scope(level) == Some(Scope::Core)
+        })
         .map(|((run, key), _)| part(run, key))
         .collect();
     all.retain(|(run, key), _| own(&key.place) != Some(None) || !with_threads.contains(&part(run, key)));
@@ -174,18 +192,18 @@ impl Sums {
     /// Threads of ranks, or hardware threads. Only the counts of the second contain the work of other programs, so a metric
     /// must not mix the two. A hardware thread, a core, a NUMA node and a socket show hardware threads if `--scope core`
     /// counted them; a rank and a node show ranks.
-    fn scope(&self, level: Level) -> Scope {
+    fn scope(&self, level: Level) -> Option<Scope> {
         let has = |scope: Scope| {
             let is_counted =
                 |(input, _): &(MetricInput, String)| input.scope == scope && input.value.is_some();
             let mut counts = self.counts.iter().filter(|(family, _)| !self.is_only_on_cores(family));
             counts.any(|(_, counts)| counts.iter().any(is_counted))
         };
-        let shows_threads = !matches!(level, Level::Node | Level::Rank);
-        match shows_threads && has(Scope::Core) || !has(Scope::Task) {
-            true => Scope::Core,
-            false => Scope::Task,
-        }
+        let order = match level {
+            Level::Node | Level::Rank => [Scope::Task, Scope::Core],
+            _ => [Scope::Core, Scope::Task],
+        };
+        order.into_iter().find(|scope| has(*scope))
     }
 
     /// The counts of this scope. Events that the processor counts only on hardware threads, and those of sockets, belong to
@@ -204,10 +222,10 @@ impl Sums {
         let mut inputs = MetricInputs::new();
         let mut events: BTreeMap<String, EventSum> = BTreeMap::new();
         let scope = self.scope(level);
-        if scope == Scope::Core && self.threads > 0 {
+        if scope == Some(Scope::Core) && self.threads > 0 {
             inputs.set("hardware_threads", f64::from(self.threads));
         }
-        for (family, (input, unit)) in self.of_scope(scope) {
+        for (family, (input, unit)) in self.of_scope(scope.unwrap_or(Scope::Core)) {
             inputs.add(family, input.clone());
             let sum = |value| EventSum { name: family.to_owned(), unit: unit.clone(), value };
             events.extend(input.value.map(|value| (family.to_owned(), sum(value))));
@@ -248,7 +266,7 @@ impl Sums {
         let events = events.into_values().collect();
         let (mut metrics, mut lacks) = (Vec::new(), Vec::new());
         if wanted == Wanted::Counts {
-            return OfPlace { elapsed_s, metrics, lacks, events };
+            return OfPlace { scope, elapsed_s, metrics, lacks, events };
         }
         for value in evaluate(&self.cpu, &inputs) {
             let name = value.metric.name.as_str();
@@ -261,7 +279,7 @@ impl Sums {
                 None => lacks.push((name, value.reason().unwrap_or_default())),
             }
         }
-        OfPlace { elapsed_s, metrics, lacks, events }
+        OfPlace { scope, elapsed_s, metrics, lacks, events }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Settings of a run: what the user chose beside the command and the labels. The table keeps them together with the facts
 //! of the node, because nearly all runs of a class have the same.
 
+use pmmpi::node::CpuSet;
 use pmmpi::record::Run;
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
@@ -30,8 +31,7 @@ const LIST_OF_NODES: &str = "_NODELIST";
 
 /// The settings of a run, by name: `env.OMP_NUM_THREADS`, `launcher`, `mpi_library`, `ranks_bound_to`, `pmmpi_version`.
 pub fn of_run(run: &Run) -> BTreeMap<String, String> {
-    // No setting of a job changes the speed of a kernel of pmmpi.
-    if run.screened.as_ref().is_some_and(|screened| screened.kernel.is_some()) {
+    if is_of_kernel(run) {
         return BTreeMap::new();
     }
     let header = &run.header;
@@ -47,15 +47,39 @@ pub fn of_run(run: &Run) -> BTreeMap<String, String> {
     variables.chain(others).filter_map(|(name, value)| Some((name, value?))).collect()
 }
 
+/// True for a kernel of pmmpi: no setting of a job changes its speed.
+fn is_of_kernel(run: &Run) -> bool {
+    run.screened.as_ref().is_some_and(|screened| screened.kernel.is_some())
+}
+
+/// The fact with the hardware threads of a node on which its ranks may run, each of `allowed`; `None` if these are unknown.
+pub fn allowed_hardware_threads(run: &Run, allowed: &[&CpuSet]) -> Option<(&'static str, String)> {
+    let is_known = !allowed.is_empty() && !allowed.iter().any(|set| set.0.is_empty());
+    (is_known && !is_of_kernel(run))
+        .then(|| (HARDWARE_THREADS, CpuSet::union(allowed.iter().copied()).to_string()))
+}
+
 /// True if a fact of this name is a setting of the run, and no property of the node.
 pub fn is_setting(name: &str) -> bool {
     name.starts_with(VARIABLE) || OTHERS.contains(&name)
 }
 
-/// True if equal nodes may differ in this. Examples are a setting, the place in the network, and connections, which
-/// MPI libraries open when a process first needs them.
+/// Facts of the first MPI process, or of the ranks, and no properties of the node. MPI libraries open connections, and load components for
+/// them, when a process first needs them.
+const OF_PROCESS: [&str; 7] = [
+    "transports",
+    "mpi_components",
+    "memory_policy",
+    "allowed_numa_nodes",
+    HARDWARE_THREADS,
+    "stack_limit",
+    "scheduling",
+];
+const HARDWARE_THREADS: &str = "allowed_hardware_threads";
+
+/// True if equal nodes may differ in this. Examples are a setting, the place in the network, and facts of processes.
 pub fn may_differ_between_nodes(name: &str) -> bool {
-    is_setting(name) || ["switch", "transports", "mpi_components"].contains(&name)
+    is_setting(name) || name == "switch" || OF_PROCESS.contains(&name)
 }
 
 /// True if a difference in this setting may make runs slower or faster.
@@ -66,8 +90,7 @@ pub fn may_change_speed(name: &str) -> bool {
 /// True for a fact of a node that somebody may change between two runs of a session, and that may make runs slower or
 /// faster. Runs on different nodes may differ in it: then a node is odd.
 pub fn may_change_between_runs(name: &str) -> bool {
-    const FACTS: [&str; 14] = [
-        "transports",
+    const FACTS: [&str; 13] = [
         "transparent_hugepage",
         "hugepages",
         "other_hugepages",
@@ -82,7 +105,7 @@ pub fn may_change_between_runs(name: &str) -> bool {
         "numa_balancing",
         "clocksource",
     ];
-    FACTS.contains(&name)
+    FACTS.contains(&name) || (OF_PROCESS.contains(&name) && name != "mpi_components")
 }
 
 /// True if these facts have the settings of their run: those of older versions, and of other tools, do not.

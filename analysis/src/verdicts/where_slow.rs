@@ -10,7 +10,7 @@ use crate::stats::verdict_rule::Verdict;
 use crate::stats::within_nodes;
 use crate::table::RunTable;
 use crate::table::place_table::{Level, Place, PlaceResult, PlaceTable};
-use crate::table::place_values::{OfPlace, PlaceKey, Wanted, of_table};
+use crate::table::place_values::{OfPlace, PlaceKey, Wanted, of_table, scope_of_most};
 use pmmpi::counters::open_counters::Scope;
 use pmmpi_events::validation::Trust;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -102,6 +102,8 @@ struct AtPlace {
     level: Level,
     place: Identity,
     socket: Option<u32>,
+    /// Whose counts these are.
+    scope: Option<Scope>,
     /// The logarithm of each of [`MEASURES`]; NaN if there is none. A larger value makes the place slower.
     values: [f64; MEASURES.len()],
 }
@@ -116,7 +118,7 @@ impl AtPlace {
         let values = MEASURES.each_ref().map(value);
         let is_known = values.iter().any(|value| value.is_finite());
         let place = identity(level, key).filter(|_| is_known)?;
-        Some(Self { level, place, socket: key.place.socket, values })
+        Some(Self { level, place, socket: key.place.socket, scope: of_place.scope, values })
     }
 }
 
@@ -278,10 +280,15 @@ impl Group<'_> {
         let compared = levels.iter().filter_map(|level| {
             let mut by_place: BTreeMap<Identity, Vec<f64>> = BTreeMap::new();
             let mut sockets: BTreeMap<Identity, Option<u32>> = BTreeMap::new();
-            for (column, (run, node)) in self.columns.iter().enumerate() {
+            let of_column = |(run, node): &(String, &str)| {
                 // Of a hundred columns, few share a run.
-                let at = values.get(&(run.clone(), (*node).to_owned())).into_iter().flatten();
-                for at in at.filter(|at| at.level == *level && at.values[number].is_finite()) {
+                let all = values.get(&(run.clone(), (*node).to_owned())).into_iter().flatten();
+                all.filter(|at| at.level == *level && at.values[number].is_finite())
+            };
+            // Counts of ranks and of hardware threads cannot be compared.
+            let scope = scope_of_most(self.columns.iter().flat_map(of_column).map(|at| at.scope));
+            for (column, run_and_node) in self.columns.iter().enumerate() {
+                for at in of_column(run_and_node).filter(|at| at.scope.is_none() || at.scope == scope) {
                     sockets.insert(at.place, at.socket);
                     by_place.entry(at.place).or_insert_with(|| vec![f64::NAN; self.columns.len()])[column] =
                         at.values[number];

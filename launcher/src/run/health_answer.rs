@@ -3,7 +3,7 @@
 //! own process reads nothing.
 
 use crate::own_files;
-use pmmpi::node::{Inventory, transports_of_process};
+use pmmpi::node::{Inventory, facts_of_mpi_process};
 use pmmpi::record::wire;
 use pmmpi::session::shared_memory::{Blob, SharedMemory};
 use pmmpi_workload::health_watch::{HealthWatch, PATIENCE_IN_FINALIZE, in_thread};
@@ -20,7 +20,7 @@ pub fn begin(shared: Arc<SharedMemory>) -> Arc<HealthWatch> {
         // Without an answer, the run has no such counts.
         let host = shared.take(Blob::Node).unwrap_or_default();
         let mut watched = before.end(&host, PATIENCE_IN_FINALIZE);
-        watched.inventory.join(transports(&shared, process));
+        watched.inventory.join(facts_of(&shared, process));
         let _ = wire::encode(&watched).map(|watched| shared.put(Blob::Health, &watched));
         live.announce_health();
     };
@@ -30,9 +30,9 @@ pub fn begin(shared: Arc<SharedMemory>) -> Arc<HealthWatch> {
     watch
 }
 
-/// How the process communicates: its MPI library has opened its connections, and has not closed them.
-fn transports(shared: &SharedMemory, process: u32) -> Inventory {
+/// How the MPI process communicates, and its settings: its MPI library has opened its connections, and has not closed them.
+fn facts_of(shared: &SharedMemory, process: u32) -> Inventory {
     let memory = shared.file().metadata();
     let identity = memory.map(|memory| (memory.dev(), memory.ino()));
-    identity.map_or_else(|_| Inventory::default(), |of| transports_of_process(Path::new("/"), process, of))
+    identity.map_or_else(|_| Inventory::default(), |of| facts_of_mpi_process(Path::new("/"), process, of))
 }

@@ -2,7 +2,7 @@
 //! work as it should.
 
 use crate::held_signals::HeldSignals;
-use pmmpi::node::{FACTS_MAY_CHANGE_AFTER, GpuReading, HealthReading, Inventory, Watched};
+use pmmpi::node::{FACTS_MAY_CHANGE_AFTER, GpuReading, HealthReading, Watched, settings_of_process};
 use pmmpi::record::{HostPart, wire};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -52,7 +52,8 @@ impl HealthWatch {
     pub fn end(&self, host: &[u8], patience: Duration) -> Watched {
         let (took, deadline) = (self.began.elapsed(), Instant::now() + patience);
         let (mut before, mut after) = (self.kernel.clone(), HealthReading::read(Path::new("/")));
-        let mut inventory = Inventory::default();
+        // The program has these settings from this process, if it does not change them.
+        let mut inventory = settings_of_process(Path::new("/"), "self");
         if let Ok(host) = wire::decode::<HostPart>(host)
             && let Some(changed) = host.facts().0.changed_during(took, Path::new("/"))
         {
