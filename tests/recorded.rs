@@ -65,6 +65,18 @@ fn what_differs_is_named_and_nothing_else() {
     let bound = measure(&folder, "binding", &threads, &["taskset", "-c", "0"]);
     let of_binding = ["rank 0", "rank 1", "ranks_are_bound_to"].map(|name| pair("binding", name));
     assert_eq!(differences(&base, &bound), of_binding);
+    let limited = "ulimit -s 4096 && exec \"$@\"";
+    let inherited: [(&str, &[&str]); 3] = [
+        ("stack_limit", &["sh", "-c", limited, "sh"]),
+        ("scheduling", &["nice", "-n", "5"]),
+        ("memory_policy", &["numactl", "--interleave=0"]),
+    ];
+    // Linux without NUMA has no memory policies.
+    let has_policies = Path::new("/proc/self/numa_maps").exists();
+    for (name, before) in inherited.into_iter().filter(|(name, _)| *name != "memory_policy" || has_policies) {
+        let other = measure(&folder, name, &threads, before);
+        assert_eq!(differences(&base, &other), [pair("node", name)]);
+    }
     let counted = |events: &str| {
         let out = folder.path().join(events.replace(',', "-"));
         run(Command::new(pmmpi()).args(["--quiet", "--events", events, "--out"]).arg(&out).arg("true"))

@@ -58,14 +58,16 @@ fn snoop_filters(table: &RunTable, row: usize) -> SnoopFilters {
     /// Intel's later servers, on which pmmpi counts evictions: Ice Lake, Sapphire, Emerald and Granite Rapids.
     const COUNTED: [&str; 6] = ["(6/106/", "(6/108/", "(6/143/", "(6/207/", "(6/173/", "(6/174/"];
     /// SC18: "all processors with more than 16 cores show Snoop Filter conflicts".
-    const MOST_WITHOUT_CONFLICTS: usize = 16;
+    const MOST_WITHOUT_CONFLICTS: f64 = 16.0;
     let parts = table.class_parts.get(&table.class.at(row));
     let Some(cpu) = parts.and_then(|parts| parts.facts.get(&Key::Cpu)) else { return SnoopFilters::None };
     let facts = facts::values(table.fact_texts.get(table.facts_of(row)).unwrap_or_default());
-    let threads: Option<usize> = facts.get("hardware_threads").and_then(|threads| threads.parse().ok());
-    let per_core = if facts.get("smt").is_some_and(|smt| smt == "on") { 2 } else { 1 };
-    // If the node has few cores, each socket has few.
-    let are_few = threads.is_some_and(|threads| threads / per_core <= MOST_WITHOUT_CONFLICTS);
+    // Results of other tools have no facts, but may have a column `cpus`.
+    let threads = facts.get("hardware_threads").and_then(|threads| threads.parse::<f64>().ok());
+    let threads = threads.unwrap_or_else(|| table.counter("cpus", row));
+    let per_core = if facts.get("smt").is_some_and(|smt| smt == "on") { 2.0 } else { 1.0 };
+    // If the node has few cores, each socket has few. Without a number (NaN), it may have many.
+    let are_few = threads / per_core <= MOST_WITHOUT_CONFLICTS;
     let is_of = |models: &[&str]| models.iter().any(|model| cpu.contains(model));
     match () {
         () if is_of(&WITH_CONFLICTS) && !are_few => SnoopFilters::WithConflicts,
