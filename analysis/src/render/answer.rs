@@ -1,7 +1,7 @@
 //! The answer in sentences: is anything wrong, what, and how sure is it.
 
 mod accounted;
-mod own_history;
+pub mod own_history;
 mod reconfigured;
 
 pub use own_history::is_relative;

@@ -45,7 +45,7 @@ pub fn report(report: &Report, read: &ReadCounts, top: usize) -> String {
     }
     if let Some(result) = &report.screen {
         line(&mut text, "");
-        screen::result(&mut text, result, top);
+        screen::result(&mut text, result, &[], top);
     }
     // If nodes are compared, the comparison comes first; otherwise the time of the jobs comes first.
     let compared = report.nodes.iter().any(|node| node.verdict.is_some() || node.history.verdict.is_some());

@@ -37,6 +37,9 @@ pub struct ScreenReport {
     pub slow_links: Vec<SlowLinkReport>,
     /// Commands that would drain the nodes that should not run jobs.
     pub suggestions: Vec<Suggestion>,
+    /// The kernel of each class of these nodes.
+    #[serde(skip)]
+    pub kernel_of_class: HashMap<String, String>,
     /// Facts that limit the result.
     #[serde(skip)]
     pub warnings: Vec<Warning>,
@@ -132,9 +135,12 @@ impl ScreenReport {
         });
         let of_host: HashMap<SharedText, Shared<KernelsOfNode>> =
             screened.iter().map(|node| (node.node.clone(), node.kernels.clone())).collect();
+        let mut kernel_of_class: HashMap<String, String> = HashMap::new();
         for node in nodes.iter_mut().filter(|node| node.presence == Presence::Present) {
-            if kernels.of_class(node).is_some() {
-                node.kernels = of_host.get(&node.node).cloned();
+            let Some(kernel) = kernels.of_class(node) else { continue };
+            node.kernels = of_host.get(&node.node).cloned();
+            if !kernel_of_class.contains_key(&*node.class) {
+                kernel_of_class.insert(node.class.to_string(), kernel.to_owned());
             }
         }
         let last_run_id = of_screen.last().map_or("", |(run, _)| run.run_id.as_str());
@@ -157,6 +163,7 @@ impl ScreenReport {
             not_screened: job_nodes::without_part(lists, kernels.hosts()),
             slow_links: slow_links(&of_screen),
             suggestions,
+            kernel_of_class,
             warnings: kernels.cores_differ(),
             gate: Vec::new(),
         })

@@ -118,6 +118,20 @@ fn what_screens_change_for_all_nodes_is_no_change_of_one_node() {
     assert_eq!(verdicts(&archive.then("slowed", 1, |_| 1.15)), [("n00".to_owned(), "SLOWED".to_owned())]);
 }
 
+/// No verdict on a node can show a change of all nodes: a sentence names the kernel.
+#[test]
+fn a_kernel_that_all_nodes_slowed_down_in_is_named() {
+    let archive = Archive::of(21, |_| 1.0);
+    let slower = archive.then("slower", 21, |at| if at.kernel == "triad" { 1.05 } else { 1.0 });
+    let text = out(&screen_report(&slower, &[]));
+    let lines: Vec<&str> = text.lines().filter(|line| line.contains(" as a whole is ")).collect();
+    let [line] = lines[..] else { panic!("{text}") };
+    assert!(line.starts_with("triad on 21 nodes as a whole is 5.0 % slower than it was until "), "{line}");
+    assert!(out(&report(&words(&["report"], &slower))).contains(line), "{line}");
+    let same = archive.then("same", 21, |_| 1.0);
+    assert!(!out(&screen_report(&same, &[])).contains("as a whole"));
+}
+
 /// A node that is as slow as it was is not healthy.
 #[test]
 fn a_slow_node_stays_slow_when_it_is_measured_alone() {

@@ -33,21 +33,25 @@ pub fn of(report: &Report) -> Vec<String> {
 }
 
 /// Classes that became slower or faster as a whole, for example "class 1 is 3.1 % slower than it was until 2026-11-14
-/// (2.9 % .. 3.3 %)".
+/// (2.9 % .. 3.3 %)". A class of a screen has the name of its kernel: "triad on 48 nodes".
 pub fn classes(report: &Report) -> Vec<String> {
     let numbers = LazyCell::new(|| class_numbers(&report.nodes));
+    let kernels = report.screen.as_ref().map(|screen| &screen.kernel_of_class);
     let of = |class: &ClassReport| {
         let moved = class.moved.as_ref()?;
-        let number = numbers.get(class.class.as_str())?;
+        let name = match kernels.and_then(|kernels| kernels.get(&*class.class)) {
+            Some(kernel) => {
+                format!("{} on {}", shortened(kernel), count(class.nodes_in_latest_session, "node"))
+            }
+            None => format!("class {}", numbers.get(class.class.as_str())?),
+        };
         let how = if moved.change < 0.0 { "faster" } else { "slower" };
         let until = until(moved.until.as_deref(), moved.until_date.as_deref(), moved.since_date.as_deref());
         let mut interval = moved.ci.map(f64::abs);
         interval.sort_unstable_by(f64::total_cmp);
         let [low, high] = interval.map(percent);
         let change = percent(moved.change.abs());
-        Some(format!(
-            "class {number} as a whole is {change} {how} than it was until {until} ({low} .. {high})"
-        ))
+        Some(format!("{name} as a whole is {change} {how} than it was until {until} ({low} .. {high})"))
     };
     let moved: Vec<String> = report.classes.iter().filter_map(of).collect();
     match moved.len() {

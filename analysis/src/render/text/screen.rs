@@ -1,6 +1,7 @@
 //! Shows the result of `pmmpi screen`.
 
 use super::{line, table, warnings};
+use crate::render::answer::own_history;
 use crate::render::screen::{answer, gate, kernels, links, measured, nodes};
 use crate::report::Report;
 use crate::report::screen::ScreenReport;
@@ -9,7 +10,7 @@ use crate::report::screen::ScreenReport;
 pub fn screen(report: &Report, suggest: bool, top: usize) -> String {
     let mut text = String::new();
     if let Some(screen) = &report.screen {
-        result(&mut text, screen, top);
+        result(&mut text, screen, &own_history::classes(report), top);
         if suggest {
             suggestions(&mut text, screen);
         }
@@ -18,12 +19,12 @@ pub fn screen(report: &Report, suggest: bool, top: usize) -> String {
     text
 }
 
-/// What was measured, the answer, and the tables.
-pub fn result(text: &mut String, screen: &ScreenReport, top: usize) {
+/// What was measured, the answer, and the tables. `more` are further sentences of the answer.
+pub fn result(text: &mut String, screen: &ScreenReport, more: &[String], top: usize) {
     line(text, &measured(screen));
     line(text, "");
     gate(screen).iter().for_each(|sentence| line(text, sentence));
-    answer(screen).iter().for_each(|sentence| line(text, sentence));
+    answer(screen).iter().chain(more).for_each(|sentence| line(text, sentence));
     table(text, &nodes(screen, top));
     table(text, &links(screen, top));
     table(text, &kernels(screen));
