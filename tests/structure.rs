@@ -133,6 +133,7 @@ fn folders_of_the_analysis_point_one_way() {
         "export_archive",
         "output",
         "cli",
+        "commands",
     ];
     point_one_way("analysis/src", &order);
 }

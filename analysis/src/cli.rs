@@ -3,13 +3,13 @@
 pub mod allocator;
 pub mod compare_status;
 pub mod ended_early;
+pub mod exit_statuses;
+pub mod failure;
+pub mod inputs;
 pub mod nagios;
 pub mod options;
+pub mod outputs;
 pub mod progress_line;
 pub mod restart_after_crash;
+pub mod usage;
 pub mod verdict_status;
-
-/// --fail-on found what it looks for.
-const FOUND: u8 = 3;
-/// Nothing was found, but not everything could be judged.
-const COULD_NOT_JUDGE: u8 = 4;

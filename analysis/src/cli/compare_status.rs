@@ -1,7 +1,7 @@
 //! The exit status of a comparison.
 
+use super::exit_statuses::{COULD_NOT_JUDGE, FOUND};
 use super::options::CompareFailOn;
-use super::{COULD_NOT_JUDGE, FOUND};
 use pmmpi_analysis::comparison::Comparison;
 
 /// The status with `--fail-on`; `partial` if a part of the input could not be used.

@@ -4,8 +4,8 @@
 //! Rust then ends the process, and no code in that process can catch it. The child tells the parent which file it decodes.
 //! After a crash the parent starts a new child, which reports that file as damaged and reads the others.
 
+use super::failure::say;
 use crate::cli::progress_line::CLEAR;
-use crate::say;
 use pmmpi_analysis::input::importers::Decoding;
 use std::io::{self, IsTerminal, Read, Write};
 use std::os::unix::process::ExitStatusExt;

@@ -1,8 +1,7 @@
 //! The exit status of a report: what it found, for scripts and for monitoring.
 
+use super::exit_statuses::{COULD_NOT_JUDGE, FOUND, PARTIAL};
 use super::options::FailOn;
-use super::{COULD_NOT_JUDGE, FOUND};
-use crate::PARTIAL;
 use clap::ValueEnum;
 use pmmpi_analysis::render::screen as screen_sentences;
 use pmmpi_analysis::report::Report;

@@ -1,0 +1,9 @@
+//! The commands of `pmmpi-report`, each from its options to its result and exit status. What several commands need of the
+//! command line is in `cli`; what they compute is in the library.
+
+pub mod bounds;
+pub mod compare;
+pub mod export;
+mod findings;
+pub mod report;
+pub mod show_and_diff;
