@@ -14,7 +14,6 @@ mod kernel_files;
 mod kernel_settings;
 mod links;
 mod mpi_process;
-mod mpi_transports;
 mod process_settings;
 mod topology;
 mod turbo_steps;

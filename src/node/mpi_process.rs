@@ -1,7 +1,9 @@
 //! What the Linux kernel shows of the first MPI process of a node: its settings, and how it communicates.
 
+mod transports;
+
 use super::inventory::Inventory;
-use super::{mpi_transports, process_settings};
+use super::process_settings;
 use std::fs;
 use std::io::Read;
 use std::path::Path;
@@ -16,14 +18,14 @@ pub fn of_process(root: &Path, pid: u32, own_file: (u64, u64)) -> Inventory {
     let (own, others): (Vec<_>, Vec<_>) =
         mappings.into_iter().partition(|mapping| (mapping.device, mapping.inode) == own_file);
     if !own.is_empty() {
-        facts.join(mpi_transports::of_process(root, pid, &others));
+        facts.join(transports::of_process(root, pid, &others));
         facts.join(process_settings::of_process(root, &pid.to_string()));
     }
     facts
 }
 
 /// The first megabytes of a file of /proc: the program waits for the answer. Bytes that are not UTF-8 are replaced.
-pub(super) fn beginning(path: &Path) -> Option<String> {
+fn beginning(path: &Path) -> Option<String> {
     const MOST_BYTES: u64 = 4 << 20;
     let mut bytes = Vec::new();
     fs::File::open(path).ok()?.take(MOST_BYTES).read_to_end(&mut bytes).ok()?;
@@ -31,11 +33,11 @@ pub(super) fn beginning(path: &Path) -> Option<String> {
 }
 
 /// A line of /proc/PID/maps (proc(5)).
-pub(super) struct Mapping<'a> {
-    pub(super) is_shared: bool,
+struct Mapping<'a> {
+    is_shared: bool,
     device: u64,
     inode: u64,
-    pub(super) path: &'a str,
+    path: &'a str,
 }
 
 impl<'a> Mapping<'a> {

@@ -4,8 +4,8 @@
 //! Settings say what a user wants; these facts say what the process has open, for MPI or for something else. A copy
 //! between two processes without a device (process_vm_readv(2), "CMA") leaves no trace.
 
-use super::inventory::Inventory;
-use super::mpi_process::{Mapping, beginning};
+use super::{Mapping, beginning};
+use crate::node::Inventory;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -130,7 +130,7 @@ fn component(path: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::mpi_process::of_process;
+    use super::super::of_process;
     use super::*;
     use std::os::unix::fs::symlink;
     use tempfile::TempDir;
