@@ -191,7 +191,11 @@ fn of_run(run: &Run) -> Pairs {
     push(&mut pairs, "end", run.end());
     if let Some(elapsed) = run.elapsed() {
         let [lower, upper] = [elapsed.lower_ns, elapsed.upper_ns].map(|ns| ns as f64 * 1e-9);
-        push(&mut pairs, "elapsed", Some(format!("between {lower:.6} and {upper:.6} s")));
+        let text = match elapsed.consistent {
+            true => format!("between {lower:.6} and {upper:.6} s"),
+            false => "unknown: the clocks of the nodes contradict each other".to_owned(),
+        };
+        push(&mut pairs, "elapsed", Some(text));
     }
     push(&mut pairs, "ranks_measured", Some(run.ranks.len()));
     push(

@@ -300,6 +300,7 @@ fn failed_and_inconsistent_runs_count_for_no_node() {
     // c's clock was stepped by one second at the end.
     let stepped = [0, 10, 1_001_000_000, 1_001_000_020];
     folder.write(&run("stepped", &[("a", t), ("b", t), ("c", stepped)]));
+    let report_on = report;
     let report = json(&report(&["report", folder.path().to_str().unwrap(), "--format", "json"]));
     assert_valid("report", &report);
     let names: Vec<_> =
@@ -308,6 +309,13 @@ fn failed_and_inconsistent_runs_count_for_no_node() {
     let run = |id: &str| report["runs"].as_array().unwrap().iter().find(|run| run["run_id"] == id).unwrap();
     assert_eq!(run("stepped")["elapsed"]["suspects"], json!(["c"]));
     assert_eq!(run("stepped")["warnings"][0]["code"], "inconsistent-clocks");
+    let shown = |id: &str| {
+        let file = folder.path().join(format!("{id}.pmr"));
+        let text = out(&report_on(&["show", file.to_str().unwrap()]));
+        text.lines().find(|line| line.trim().starts_with("elapsed ")).unwrap_or_default().to_owned()
+    };
+    assert!(shown("stepped").ends_with("unknown: the clocks of the nodes contradict each other"));
+    assert!(shown("good").contains(" between "), "{}", shown("good"));
     assert_eq!(run("failed")["end"], "signal 9");
     assert_eq!(run("failed")["warnings"][0]["code"], "failed-run");
     let a = report["nodes"].as_array().unwrap().iter().filter(|node| node["node"] == "a");
