@@ -73,7 +73,9 @@ pub fn print() {
     println!(
         "FASTER, and the columns of recall show how much faster the nodes become. \"By class\" is the share"
     );
-    println!("of the changed nodes that are SLOW or SLOW-TAIL in the latest session, in comparison with the");
+    println!(
+        "of the changed nodes that are SLOW or SLOW-TAIL in their latest session, in comparison with the"
+    );
     println!(
         "class. \"Since right\" is the share of the found changes above 3 % for which the report gives the"
     );
@@ -81,7 +83,16 @@ pub fn print() {
         "right first session. \"At least true\" is the share of the found changes that are really at least"
     );
     println!("as large as the report says (`history_at_least`). The last three columns are mean numbers per");
-    println!("fleet: healthy nodes with the verdict SLOWED, FASTER or SUSPECT.\n");
+    println!(
+        "fleet: healthy nodes with the verdict SLOWED, FASTER or SUSPECT. In healthy fleets, each finding is"
+    );
+    println!(
+        "false, so the precision is 0. In the row \"one of them bad\", a changed node is slow only in one"
+    );
+    println!(
+        "earlier session, so it should not be SLOWED: a recall of 0 is right. A dash means that there is"
+    );
+    println!("nothing to count.\n");
     println!(
         "| fleets | precision | recall | recall, 2-3 % slower | recall, 3-5 % slower | recall, > 5 % slower | by class | since right | at least true | SLOWED \
          per fleet | FASTER | SUSPECT |"
@@ -129,10 +140,10 @@ pub fn print() {
     println!("|---|---|---|---|---|---|");
     courses.iter().for_each(|course| println!("{course}"));
     println!(
-        "\nIn the row with \"t3\": if the latest session of a healthy node is bad, the node is SLOWED, and the"
+        "\nIn the row with \"t3\", a healthy node is SLOWED if its latest session is clearly bad. The kind of the"
     );
     println!(
-        "kind of the change is LATEST; the first table counts this as false. After the next good session, the"
+        "change is then LATEST, and the first table counts this as false. After the next good session, the"
     );
     println!("node is no longer SLOWED.\n");
     whole_class();

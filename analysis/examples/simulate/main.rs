@@ -294,10 +294,14 @@ fn why() {
         "reported cause is right if it is the quantity that the simulation makes worse. The column \"mixed\""
     );
     println!(
-        "shows the share of nodes for which the report names the cause \"mixed\" although there is only one."
+        "shows the share of nodes for which the report names the cause \"mixed\", although only one quantity"
     );
-    println!("The column \"none\" shows the share without a cause. In rows with three causes, each of three");
-    println!("quantities makes up a third of the slowdown; there, the cause \"mixed\" counts as right.\n");
+    println!(
+        "is worse. The column \"none\" shows the share without a cause. In rows with three causes, each of"
+    );
+    println!(
+        "three quantities makes up a third of the slowdown; there, the cause \"mixed\" counts as right.\n"
+    );
     for (title, nodes, slow, fleets) in [
         ("2000 nodes, 5 % of them slow", 2000, 0.05, FLEETS),
         ("20 nodes, a tenth of them slow", 20, 0.1, 2000),

@@ -58,9 +58,12 @@ pub fn print(part: u64) {
         "\"Drains\" are nodes that the report advises to drain. A drain is false if the node is at most 5 %"
     );
     println!(
-        "slower than the median of the other nodes. \"Stated\" is the limit that pmmpi promises; it is empty"
+        "slower than the median of the other nodes. \"Stated\" is the limit that pmmpi promises, or the"
     );
-    println!("if pmmpi promises none. We chose the methods and the limits with other seeds.\n");
+    println!(
+        "condition for the warning. It is empty if pmmpi promises nothing. We chose the methods and the limits"
+    );
+    println!("with other seeds.\n");
     println!("| case | fleets | result | stated | measured |\n|---|---|---|---|---|");
     for Case { name, fleets, rates, stated } in cases() {
         let fleets = (fleets / part).max(1);

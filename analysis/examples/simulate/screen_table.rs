@@ -18,7 +18,8 @@ pub fn print(part: u64) {
         "rows with \"no slow node\"). SLOW nodes count as found; in rows with \"after five screens\", SLOWED",
         "nodes count, too. In these rows, the sessions of a node vary by 0.3 %, and a slow node is slow",
         "only in the last screen. \"Right kernel\" is the share of the found slow nodes for which the report",
-        "names the slow kernel. The last column counts only runs of the last screen.\n",
+        "names the slow kernel. If there is no slow node, each finding is false, and the precision is 0. A",
+        "dash means that there is nothing to count. The last column counts only runs of the last screen.\n",
     ] {
         println!("{line}");
     }

@@ -36,13 +36,18 @@ pub fn print() {
         "A finding, within or between nodes, is false if the counter or fact has nothing to do with the"
     );
     println!(
-        "time. \"Only counts longer\" is the share of the found counters that the report marks with \"=time\"."
+        "time. (The row with DIMMs does not count findings about the two counters.) \"Only counts longer\" is"
     );
-    println!("Such a counter has the same rate in slow runs as in other runs, but counts for a longer time.");
     println!(
-        "\"Mean rho\" is the mean correlation (rho) of the two counters with the time. \"Intervals that"
+        "the share of the found counters that the report marks with \"=time\". For such a counter, the report"
     );
-    println!("contain the true value\" is the share of the intervals of rho that contain this mean.\n");
+    println!(
+        "finds no higher rate in slow runs, so perhaps the counter only counts for a longer time. \"Mean rho\""
+    );
+    println!(
+        "is the mean correlation (rho) of the two counters with the time. \"Intervals that contain the true"
+    );
+    println!("value\" is the share of the intervals of rho that contain this mean.\n");
     println!(
         "| case | fleets | found within nodes | fact found between nodes | only counts longer | mean rho | \
          intervals that contain the true value | classes with a false finding | \
