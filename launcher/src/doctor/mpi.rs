@@ -242,7 +242,8 @@ pub fn runners(machine: &dyn Machine) -> Check {
                     NAME,
                     format!("no runner for {name}, although {name} is installed here"),
                     format!(
-                        "under the mpirun of {name}, pmmpi can measure MPI programs, but no plain programs"
+                        "under the mpirun of {name}, pmmpi can measure MPI programs, but no plain programs, and \
+                         pmmpi screen does not work"
                     ),
                     format!(
                         "apt install {package} && make runner MPICC=mpicc.{name}   # in pmmpi's sources, with \
@@ -264,7 +265,7 @@ pub fn runners(machine: &dyn Machine) -> Check {
                 return Check::broken(
                     NAME,
                     format!("{}: {missing}", runner.display()),
-                    format!("plain programs under the mpirun of {name} do not start"),
+                    format!("plain programs and pmmpi screen do not start under the mpirun of {name}"),
                     "export LD_LIBRARY_PATH=FOLDER_OF_LIBMPI   # or: make runner MPICC=/path/to/mpicc, \
                      in pmmpi's sources",
                 );
@@ -273,8 +274,8 @@ pub fn runners(machine: &dyn Machine) -> Check {
         }
     }
     if found.is_empty() {
-        let meaning =
-            "pmmpi needs a runner only for plain programs under an MPI launcher, and this machine has no MPI";
+        let meaning = "pmmpi needs a runner only for plain programs and pmmpi screen under an MPI launcher, and \
+                       this machine has no MPI";
         return Check::ok(NAME, "no runner, and no MPI", meaning);
     }
     Check::ok(NAME, found.join(", "), "pmmpi measures plain programs under mpirun, in rounds")
