@@ -242,8 +242,8 @@ pub fn runners(machine: &dyn Machine) -> Check {
                     NAME,
                     format!("no runner for {name}, although {name} is installed here"),
                     format!(
-                        "under the mpirun of {name}, pmmpi can measure MPI programs, but no plain programs, and \
-                         pmmpi screen does not work"
+                        "under the mpirun of {name}, pmmpi can measure MPI programs, but no plain programs, \
+                         and pmmpi screen does not work"
                     ),
                     format!(
                         "apt install {package} && make runner MPICC=mpicc.{name}   # in pmmpi's sources, with \
@@ -274,8 +274,8 @@ pub fn runners(machine: &dyn Machine) -> Check {
         }
     }
     if found.is_empty() {
-        let meaning = "pmmpi needs a runner only for plain programs and pmmpi screen under an MPI launcher, and \
-                       this machine has no MPI";
+        let meaning = "pmmpi needs a runner only for plain programs and pmmpi screen under an MPI launcher, \
+                       and this machine has no MPI";
         return Check::ok(NAME, "no runner, and no MPI", meaning);
     }
     Check::ok(NAME, found.join(", "), "pmmpi measures plain programs under mpirun, in rounds")
