@@ -1,8 +1,8 @@
 #!/bin/sh
 # Makes the archives of a release in BUILD_FOLDER/dist:
 #   pmmpi-VERSION-source.tar.xz    the sources of pmmpi and of all crates: the build needs no network
-#   pmmpi-VERSION-MACHINE.tar.xz   programs for every Linux with glibc 2.17 (2012) or later. Runners link the MPI of a
-#                                  site, so each site builds them from the sources: make runner
+#   pmmpi-VERSION-MACHINE.tar.xz   programs for Linux on this kind of machine, with glibc 2.17 (2012) or later. Runners
+#                                  link the MPI of a site, so each site builds them from the sources: make runner
 #
 # usage: archives.sh BUILD_FOLDER VERSION [source | binary]
 set -eu
@@ -53,8 +53,8 @@ binary_archive() {
         static "${program%:*}" "${program#*:}"
     done
 
-    # pmmpi-names loads libpfm4 at run time, and pmmpi-gpus NVIDIA's library, if they are installed. So these programs
-    # cannot be static. They link an old C library, to run on old systems too.
+    # At run time, pmmpi-names loads libpfm4, and pmmpi-gpus loads NVIDIA's library, if these are installed. So both
+    # programs cannot be static. They link an old C library, so that they also run on old systems.
     echo "programs for glibc 2.17 ..."
     [ -x "$build/zig/bin/cargo-zigbuild" ] || {
         python3 -c 'import ensurepip' 2> /dev/null || tests/rig/deps.sh python3-venv

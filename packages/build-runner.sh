@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds pmmpi-runner for one MPI: the program that measures plain programs under that MPI's launcher.
+# Builds pmmpi-runner for one MPI. The runner measures plain programs, and screens nodes, under this MPI's launcher.
 #
 # usage: build-runner.sh MPICC BUILD_FOLDER INTO     installs INTO/pmmpi-runner-openmpi or INTO/pmmpi-runner-mpich
 set -eu
@@ -24,7 +24,8 @@ END
 )
 if [ -z "$family" ]; then
     echo "build-runner: $mpicc: its mpi.h is neither Open MPI's nor of the MPICH family (MPICH, Intel MPI, MVAPICH, Cray)." >&2
-    echo "              Without a runner, pmmpi measures MPI programs as usual, and each rank of a plain program alone." >&2
+    echo "              Without a runner, pmmpi measures MPI programs as usual, but each rank of a plain program alone," >&2
+    echo "              and cannot screen several nodes." >&2
     exit 1
 fi
 

@@ -3,9 +3,9 @@
 #
 #   slurm/screen-join.sh SESSION        also as a job: sbatch --dependency=afterany:JOB slurm/screen-join.sh SESSION
 #
-# Variables: PMMPI_SCREEN is the folder of screen-array.sbatch (default: pmmpi-screen). With PMMPI_FAIL_ON=slow, the
-# exit status is 3 if a node is slow or has a wrong result. This script does not change nodes: `pmmpi screen --apply`
-# marks slow nodes only if one job measured them together with other nodes.
+# Variables: PMMPI_SCREEN is the folder of screen-array.sbatch (default: pmmpi-screen). With PMMPI_FAIL_ON=slow,wrong,
+# the exit status is 3 if a node is slow or has a wrong result. This script does not change nodes, because `pmmpi screen
+# --apply` marks slow nodes only if one job measured them together with other nodes.
 
 set -eu
 folder=${PMMPI_SCREEN:-pmmpi-screen}
