@@ -178,7 +178,7 @@ fn too_many_slow_nodes_are_left_alone() {
     // 5 % of four nodes is one.
     let output = site.act(&slow(&nodes), &[], &["--apply", "drain"]);
     assert_eq!((output.code(), nodes.map(|node| site.state(node))), (1, ["IDLE"; 2].map(String::from)));
-    assert!(output.out().contains("the screen found 2 slow nodes; pmmpi may mark 1 "), "{}", output.out());
+    assert!(output.out().contains("the screen found 2 slow nodes; the limit is 1 "), "{}", output.out());
     site.act(&slow(&["node0"]), &[], &["--apply", "drain"]).success();
     // The second node of one run after the other is one too many, too.
     let output = site.act(&slow(&["node1"]), &[], &["--apply", "drain"]);

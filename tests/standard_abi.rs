@@ -42,7 +42,7 @@ fn measure(mpi: Mpi, says: &str) {
         let out = folder.path().join("runs").display().to_string();
         let output = launch(&[&pmmpi().display().to_string(), "--verbose", "--out", &out]);
         assert_eq!(output.out(), "");
-        let why = "measured as an MPI program, with the agent: the program needs libmpi_abi.so.1";
+        let why = "started as an MPI program, with the agent: the program needs libmpi_abi.so.1";
         assert!(output.err().contains(why), "{}", output.err());
         let run = measured(folder.path(), ranks);
         cluster.assert_bounded(&run);

@@ -7,8 +7,10 @@ pub const MEASURING: [Section; 4] = [REGIONS, EXIT_STATUS, ENVIRONMENT, FILES];
 
 pub const REPORT_ENVIRONMENT: Section = (
     "ENVIRONMENT",
-    "PMMPI_OUT    the folder that `pmmpi report` reads if no PATH is given
-PMMPI_TRUST  the folder with the results of `pmmpi validate`",
+    "PMMPI_OUT    the folder that report, export and compare read if the command line
+             names no folder (default: pmmpi-results)
+PMMPI_TRUST  the folder with the results of `pmmpi validate`, which report, export
+             and compare read",
 );
 const EXIT_STATUS: Section = (
     "EXIT STATUS",
@@ -30,8 +32,9 @@ pub const DOCTOR_EXIT_STATUS: Section = (
 pub const ENVIRONMENT: Section = (
     "ENVIRONMENT",
     "PMMPI_OUT     the folder for run files, if --out names no folder
-PMMPI_LIBDIR  the folder of libpmmpi_agent.so, pmmpi-topology, pmmpi-names, pmmpi-gpus and the
-              runners (default: ../lib/pmmpi relative to pmmpi's own folder, or else that folder)",
+PMMPI_LIBDIR  the folder of libpmmpi_agent.so, pmmpi-topology, pmmpi-names,
+              pmmpi-gpus and the runners (default: ../lib/pmmpi relative to
+              pmmpi's own folder, or else pmmpi's own folder)",
 );
 const REGIONS: Section = (
     "REGIONS",
@@ -43,15 +46,23 @@ N >= 2 leaves the region that an earlier call of MPI_Pcontrol entered, and enter
 region N. MPI_Pcontrol(-N) leaves region N. MPI_Pcontrol(0) pauses the recording
 of regions on its rank, and MPI_Pcontrol(1) resumes the recording. Without this
 option pmmpi only passes MPI_Pcontrol on and adds no barrier. With --regions off,
-pmmpi_begin and pmmpi_end add no barrier either.",
+pmmpi_begin and pmmpi_end add no barrier either, and pmmpi records no probes.",
 );
 const FILES: Section = (
     "FILES",
     "pmmpi-results/RUN_ID.pmr      one complete run; the file appears only when it is complete
 pmmpi-results/RUN_ID.partial/ the data of a run that still runs or ended badly;
                               `pmmpi report` can read this folder
-pmmpi-results/.nodes/         facts that change only when a node boots; you may
-                              remove this folder",
+pmmpi-results/.nodes/         facts of nodes that rarely change; you may remove this
+                              folder",
+);
+const SCREEN_FILES: Section = (
+    "FILES",
+    "pmmpi-results/RUN_ID.pmr          one round of one kernel, or of PROGRAM
+pmmpi-results/SERIES_ID.ended     why the screen ended early
+pmmpi-results/RUN_ID.findings     --apply: the nodes to mark, and the nodes that passed
+pmmpi-results/node-actions.jsonl  --apply: the log of all changes, unless --log names
+                                  another file",
 );
 
 pub const SCREEN: [Section; 3] = [
@@ -59,18 +70,18 @@ pub const SCREEN: [Section; 3] = [
         "EXIT STATUS",
         "0    the screen is complete, and no condition of --fail-on or --gate is true
 1    the screen ended early; or pmmpi could not use some input, or could not add
-     the runs to the archive; or pmmpi could not change a node in Slurm, or
-     marked no node because of --max-nodes
+     the runs to the archive; or pmmpi could not read or change a node in Slurm,
+     could not use the log (--log), or marked no node because of --max-nodes
 2    the command line is wrong
 3    --fail-on: the condition is true; --gate: a node is not fit to return
 4    --fail-on: the report could not judge the nodes, or a node has no result;
      --gate: a node is undecided
 125  pmmpi itself failed
-126  the program that the screen measures cannot be executed
-127  the program that the screen measures was not found",
+126  the program that the screen measures, or pmmpi-report, cannot be executed
+127  the program that the screen measures, or pmmpi-report, was not found",
     ),
     ENVIRONMENT,
-    FILES,
+    SCREEN_FILES,
 ];
 pub const VALIDATE: [Section; 3] = [
     (

@@ -75,7 +75,8 @@ pub fn run(launches: &Launches) -> Result<End, Failure> {
         let all = series.runs(launches.runs).saturating_mul(series.sets as u32);
         let kept: u32 = kept_of.iter().sum();
         let all = count(all as usize, "launch");
-        say(format_args!("{kept} of {all} succeeded, series {}", series.id));
+        let ids: Vec<String> = (0..series.sets).map(|set| series.of_set(set)).collect();
+        say(format_args!("{kept} of {all} succeeded, series {}", ids.join(" and ")));
         for (set, (summary, files)) in summaries.iter_mut().zip(&files).enumerate() {
             summarise(summary, files.as_ref(), &series.of_set(set), series.letter(set));
         }

@@ -107,8 +107,8 @@ impl fmt::Display for Skip {
             Skip::AlreadyMarked => f.write_str("pmmpi has already marked this node"),
             Skip::NotMarked => f.write_str("the node passed, and does not have the mark that --apply sets"),
             Skip::OddComment => f.write_str(
-                "the node's comment has several lines, or begins or ends with a quote or a space, so \
-                 scontrol may not keep it exactly",
+                "the node's comment begins with a quote, begins or ends with a space, or contains several \
+                 lines or unprintable characters, so scontrol may not keep this comment exactly",
             ),
             Skip::Stopped(why) => write!(f, "pmmpi stopped before it came to this node: {why}"),
         }

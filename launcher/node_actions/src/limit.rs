@@ -61,9 +61,9 @@ impl fmt::Display for OverLimit {
         };
         write!(
             f,
-            "; pmmpi may mark {limit} (--max-nodes{origin}). pmmpi marked none, because many slow nodes may have a \
-             common cause, which a mark does not repair. Look for this cause, or repair the marked nodes and remove \
-             their marks, or set --max-nodes to at least {}",
+            "; the limit is {limit} (--max-nodes{origin}). pmmpi marked none, because many slow nodes may \
+             have a common cause, which a mark does not repair. Look for this cause, or repair the marked \
+             nodes and remove their marks, or set --max-nodes to at least {}",
             found + marked_before
         )
     }
@@ -99,7 +99,7 @@ mod tests {
         let over = OverLimit { found: 12, marked_before: 3, limit: 10, by_default: true };
         let text = over.to_string();
         assert!(text.starts_with(
-            "the screen found 12 slow nodes, and 3 more nodes still have pmmpi's mark; pmmpi may mark 10 "
+            "the screen found 12 slow nodes, and 3 more nodes still have pmmpi's mark; the limit is 10 "
         ));
         assert!(text.ends_with("set --max-nodes to at least 15"), "{text}");
     }

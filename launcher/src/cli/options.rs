@@ -59,9 +59,9 @@ pub enum Command {
         after_help = "An MPI program can start only once in a launch. `repeat` repeats the launch, and
 all runs of one launch command get the same series id.
 
-With --compare, each round starts both commands: first A, B, then B, A, ...
-With --groups, each launch of a round counts one group: fewer events at once, so
-more counts are exact.
+With --compare, each round starts both commands: one round A, B, the next B, A.
+With --groups, each measured launch counts one of the groups: fewer events at
+once, so more counts are exact.
 
 Examples:
   pmmpi repeat --runs 7 --warmup 1 -- mpirun -n 4 pmmpi ./hpl
@@ -72,7 +72,7 @@ Examples:
     /// Find slow nodes: the same work on all nodes, in rounds
     #[command(
         override_usage = "LAUNCHER pmmpi screen [OPTIONS] [-- PROGRAM ARGS...]",
-        after_help = "Start one rank per node. Without PROGRAM, kernels run on all cores of each node.
+        after_help = "Start one rank per node. Without PROGRAM, kernels run: most use all its cores.
 Nodes that look slow run M more rounds (see --rounds). Guide: docs/screening.md.
 Example: srun -N 100 --ntasks-per-node=1 pmmpi screen --archive DIR --suggest
          mpirun --map-by ppr:1:node pmmpi screen --rounds 7 -- ./dgemm 4000"
@@ -122,12 +122,12 @@ Example: srun -N 100 --ntasks-per-node=1 pmmpi screen --archive DIR --suggest
     },
     /// Check what limits measurements on this machine
     #[command(after_help = "A check has one of three results: ok, limits (pmmpi works, but some values are
-missing or vary more), or broken (a part of pmmpi does not work). If a check is
-not ok, doctor shows a fix, but changes nothing. In an MPI job, one rank per
-node reports.
+missing or vary more than necessary, or pmmpi cannot measure some programs), or
+broken (a part of pmmpi does not work). If a check is not ok, doctor shows a
+fix, but changes nothing. In an MPI job, one rank per node reports.
 
 Exit status: 0: no check is broken (with --fail-on limits: all checks are ok);
-1: other results of the checks; 2: the command line is wrong.
+1: other results of the checks; 2: the command line is wrong; 125: pmmpi failed.
 
 Example: pmmpi doctor
          srun -N4 -n4 -o doctor-%N.json pmmpi doctor --format json
@@ -136,8 +136,8 @@ Example: pmmpi doctor
     /// List what this machine can count, and the test loops of `validate`
     #[command(
         override_usage = "pmmpi list WHAT [FILTER] [--format text|json]",
-        after_help = "The column HERE is `yes` if this machine can now count the event completely. If
-not, the text below the table gives the reason.
+        after_help = "The column HERE is `yes` if you can now count the event completely here. If not,
+the text below the table gives the reason.
 FILTER is part of a name or description. If no event matches, pmmpi takes FILTER
 itself as an event, such as cpu/event=0xc0/.
 
@@ -149,11 +149,12 @@ Examples:
     /// Find out which counters you can trust here
     #[command(after_help = "`validate` runs test loops with known counts, and compares the measured counts
 with the known counts. This takes some seconds, or longer with --ceilings. pmmpi
-saves a complete result for this kind of processor, in place of an earlier one.
-Its folder: PMMPI_TRUST (default: XDG_STATE_HOME/pmmpi or ~/.local/state/pmmpi).
+saves a result of all test loops on all kinds of cores, in place of an earlier
+one for this kind of processor, in the folder PMMPI_TRUST
+(default: XDG_STATE_HOME/pmmpi or ~/.local/state/pmmpi).
 
 Exit status: 0: no counted event is unusable; 1: at least one is unusable;
-2: the command line is wrong.
+2: the command line is wrong; 125: pmmpi failed.
 
 Example: pmmpi validate
          pmmpi validate --cpu 3 --kernel loads --kernel stores --format json")]
@@ -219,7 +220,7 @@ pub struct MeasurementArgs {
     /// Store KEY=VALUE with the run
     #[arg(long = "label", value_name = "KEY=VALUE")]
     pub labels: Vec<String>,
-    /// Measure a plain program (no MPI) K times (K runs)
+    /// Measure a plain program (without MPI) in K runs
     #[arg(long, value_name = "K", default_value_t = 1, hide_default_value = true)]
     pub runs: u32,
     /// Run PROGRAM K times first, without measuring
@@ -320,7 +321,7 @@ pub struct Repetition {
     /// Measure K rounds (by default, a round is one launch)
     #[arg(long, value_name = "K")]
     pub runs: u32,
-    /// Run K rounds first, without measuring
+    /// Run K rounds first, without saving them
     #[arg(long, value_name = "K", default_value_t = 0)]
     pub warmup: u32,
     /// If a launch fails: stop or continue
@@ -329,7 +330,7 @@ pub struct Repetition {
     /// Start two launch commands in turns
     #[arg(long, value_names = ["A", "B"], num_args = 2, conflicts_with = "argv")]
     pub compare: Vec<String>,
-    /// Start one launch per group in each round
+    /// Start one launch per group in each measured round
     #[arg(long, value_name = "A,B,...", value_delimiter = ',', conflicts_with = "compare")]
     pub groups: Vec<String>,
     /// Print only errors
@@ -364,7 +365,7 @@ pub struct List {
     /// events, groups, metrics or kernels (test loops)
     #[arg(value_enum, value_name = "WHAT", hide_possible_values = true)]
     pub what: Listing,
-    /// Show only names and descriptions that contain FILTER
+    /// Show only what has FILTER in its name or description
     #[arg(value_name = "FILTER")]
     pub filter: Option<String>,
     /// text or json
@@ -386,7 +387,7 @@ pub struct Validation {
     /// Output: text or json
     #[arg(long, value_name = "AS", value_enum, default_value = "text", hide_possible_values = true)]
     pub format: FormatArg,
-    /// Run on hardware thread N (default: 1 per kind of core)
+    /// Use hardware thread N (default: one per kind of core)
     #[arg(long, value_name = "N")]
     pub cpu: Option<u32>,
     /// Run only this test loop; do not save the result
@@ -454,7 +455,7 @@ pub enum RegionsArg {
     Marks,
     /// pmmpi_begin, pmmpi_end and MPI_Pcontrol(n)
     Pcontrol,
-    /// No regions
+    /// No regions and no probes
     Off,
 }
 

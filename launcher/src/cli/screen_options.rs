@@ -36,13 +36,15 @@ pub struct ScreenArgs {
     /// Folder for the file of the kernel `disk`; adds `disk` to the default kernels
     #[arg(long, value_name = "DIR", hide = true)]
     pub disk: Option<PathBuf>,
-    /// Use the function cblas_dgemm of the library FILE
+    /// In the kernel `dgemm`, use the function cblas_dgemm of the library FILE
     #[arg(long, value_name = "FILE", hide = true)]
     pub blas: Option<PathBuf>,
     /// Time limit of a kernel (default: 10m) or of PROGRAM
     #[arg(long, value_name = "TIME")]
     pub timeout: Option<String>,
-    /// Cores of a kernel: node (all; if a node has several ranks, as for rank) or rank (those to which the rank is bound)
+    /// Cores that a kernel uses: `node` (all cores of the node) or `rank` (the cores to which the rank is
+    /// bound). If a node has several ranks, or the launcher does not show their number, `node` means the same
+    /// as `rank`
     #[arg(
         long,
         value_name = "OF",
@@ -70,7 +72,7 @@ pub struct ScreenArgs {
         hide = true
     )]
     pub counters: CountersArg,
-    /// Output: text,json,csv,md,html,openmetrics,exclude, ...
+    /// text,json,csv,md,html,openmetrics,exclude or nodefile
     #[arg(
         long,
         value_name = "AS",
@@ -182,7 +184,8 @@ impl KernelArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum CoresArg {
-    /// All cores of the node; if several ranks share the node, each uses the cores to which it is bound
+    /// All cores of the node; if several ranks share the node, or the launcher does not show their number,
+    /// each rank uses the cores to which it is bound
     Node,
     /// The cores to which the rank is bound
     Rank,

@@ -5,7 +5,8 @@
 pub enum Status {
     /// No problem.
     Ok,
-    /// Measurements work, but some values are missing or vary more than necessary.
+    /// pmmpi works, but some values are missing or vary more than necessary, or pmmpi cannot measure some
+    /// programs.
     Limits,
     /// A part of pmmpi does not work.
     Broken,

@@ -21,7 +21,8 @@ pub fn pmu(machine: &dyn Machine) -> Check {
     let pmus = if pmus.is_empty() { "no PMU in sysfs".to_owned() } else { pmus.join(", ") };
     let Some(worst) = tried.worst() else {
         let (found, count) = (format!("{pmus}: {}", tried.found()), tried.total);
-        return Check::ok(NAME, found, format!("every run counts these {count} events of the processor"));
+        let meaning = format!("by default, each run counts these {count} events of the processor");
+        return Check::ok(NAME, found, meaning);
     };
     let costs = if tried.is_none_open() {
         "the counts of all processor events, such as cycles and instructions, will be null, and the \
@@ -34,8 +35,10 @@ pub fn pmu(machine: &dyn Machine) -> Check {
         // The kernel checks the rights before it looks for the event, so a denied event may also be missing.
         _ if tried.is_none_open() && tried.has_unsupported() => {
             let virtual_machine = is_virtual(machine);
-            let what =
-                if virtual_machine { "virtual machine without a PMU" } else { "no driver for this PMU" };
+            let what = match virtual_machine {
+                true => "virtual machine without a PMU",
+                false => "no driver for the processor's PMU",
+            };
             let fix = if virtual_machine { EXPOSE_PMU } else { "dmesg | grep -iE 'pmu|performance events'" };
             Check::limits(NAME, format!("no hardware counters ({what})"), costs, fix)
         }
@@ -87,7 +90,7 @@ pub fn uncore(machine: &dyn Machine) -> Check {
             _ => format!("{count} x {kind}"),
         };
         let found: Vec<String> = kinds.iter().map(one).collect();
-        return Check::ok(NAME, found.join(", "), "--scope socket can count on these PMUs");
+        return Check::ok(NAME, found.join(", "), "--scope socket can count the events of these PMUs");
     }
     let hardware = machine.facts().hardware;
     let fix = match hardware.cpu_vendor.as_deref() {

@@ -242,8 +242,8 @@ pub fn runners(machine: &dyn Machine) -> Check {
                     NAME,
                     format!("no runner for {name}, although {name} is installed here"),
                     format!(
-                        "under the mpirun of {name}, pmmpi can measure MPI programs, but no plain programs, \
-                         and pmmpi screen does not work"
+                        "under the mpirun of {name}, pmmpi can measure MPI programs, but it cannot measure \
+                         plain programs on all ranks together, and `pmmpi screen` does not start"
                     ),
                     format!(
                         "apt install {package} && make runner MPICC=mpicc.{name}   # in pmmpi's sources, with \
@@ -265,7 +265,7 @@ pub fn runners(machine: &dyn Machine) -> Check {
                 return Check::broken(
                     NAME,
                     format!("{}: {missing}", runner.display()),
-                    format!("plain programs and pmmpi screen do not start under the mpirun of {name}"),
+                    format!("under the mpirun of {name}, plain programs and `pmmpi screen` do not start"),
                     "export LD_LIBRARY_PATH=FOLDER_OF_LIBMPI   # or: make runner MPICC=/path/to/mpicc, \
                      in pmmpi's sources",
                 );
@@ -274,8 +274,8 @@ pub fn runners(machine: &dyn Machine) -> Check {
         }
     }
     if found.is_empty() {
-        let meaning = "pmmpi needs a runner only for plain programs and pmmpi screen under an MPI launcher, \
-                       and this machine has no MPI";
+        let meaning = "pmmpi needs a runner only under an MPI launcher, for plain programs and for `pmmpi \
+                       screen`, and this machine has no MPI";
         return Check::ok(NAME, "no runner, and no MPI", meaning);
     }
     Check::ok(NAME, found.join(", "), "pmmpi measures plain programs under mpirun, in rounds")

@@ -79,7 +79,7 @@ pub fn smt(machine: &dyn Machine) -> Check {
         ),
         (Some("notimplemented"), _) => Check::ok(
             NAME,
-            "the Linux kernel cannot switch it",
+            "the Linux kernel cannot switch SMT on or off",
             "the topology in each run shows which hardware threads share a core",
         ),
         (Some(control), _) => Check::ok(NAME, control, "each core has one online hardware thread"),

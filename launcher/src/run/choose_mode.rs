@@ -20,7 +20,7 @@ pub struct Choice {
 impl fmt::Display for Choice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let how = match self.mode {
-            Mode::Mpi => "measured as an MPI program, with the agent",
+            Mode::Mpi => "started as an MPI program, with the agent",
             Mode::Plain => "measured as a plain program",
         };
         write!(f, "{how}: {}", self.reason)

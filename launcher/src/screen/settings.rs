@@ -96,8 +96,8 @@ fn rounds(text: &str) -> Result<(u32, u32), Failure> {
     rounds.filter(|(all, more)| *all > 0 && all.checked_add(*more).is_some_and(|sum| sum <= 10_000)).ok_or_else(
         || {
             Failure::usage(format_args!(
-                "--rounds {text}: expected N rounds of all nodes, or N+M with M more rounds of the suspects, such as 7 \
-                 or 3+4; N must be at least 1, and N+M at most 10000"
+                "--rounds {text}: expected K rounds of all nodes, or K+M with M more rounds of the suspects, \
+                 such as 7 or 3+4; K must be at least 1, and K+M at most 10000"
             ))
         },
     )

@@ -260,7 +260,7 @@ fn reason(net: &MetricValue) -> Option<String> {
     let why = net.reason()?;
     Some(match net.quality() {
         Quality::Denied => {
-            format!("{why}; counters of memory controllers need kernel.perf_event_paranoid = 0")
+            format!("{why}; for counters of memory controllers, set kernel.perf_event_paranoid to 0")
         }
         _ => why,
     })

@@ -111,7 +111,8 @@ impl Drop for Off<'_> {
     fn drop(&mut self) {
         if let Err(error) = self.prefetchers.write(self.before) {
             pmmpi_workload::console::warn(format_args!(
-                "the prefetchers of the core stay off: pmmpi cannot write {:#x} to register {:#x} in {}: {error}",
+                "the prefetchers of the core may stay off until the next boot: pmmpi cannot write {:#x} to \
+                 register {:#x} in {}: {error}",
                 self.before,
                 self.prefetchers.register.address,
                 self.prefetchers.path.display()

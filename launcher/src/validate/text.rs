@@ -141,7 +141,7 @@ fn kernels(text: &mut String, findings: &Findings) -> std::fmt::Result {
     if !nothing.is_empty() {
         writeln!(
             text,
-            "test loops not run, because this machine counts none of their events:\n  {}",
+            "test loops not run, because pmmpi can count none of their events here:\n  {}",
             wrapped(&nothing.join(", "), "  ")
         )?;
     }
@@ -234,7 +234,7 @@ fn tail(text: &mut String, findings: &Findings) -> std::fmt::Result {
     match &findings.kept {
         StoredAt::In(path) => writeln!(text, "saved in {}", printable(&path.display().to_string())),
         StoredAt::NotAll => {
-            writeln!(text, "not saved: pmmpi tested only some test loops or only some kinds of cores")
+            writeln!(text, "not saved: pmmpi ran only some test loops, or used only some kinds of cores")
         }
         StoredAt::Not(_) => Ok(()), // `run` prints a warning
     }

@@ -138,7 +138,7 @@ fn too_many_findings_mark_no_node_but_passed_nodes_resume() {
     let text = report.to_string();
     assert!(
         text.contains(
-            "the screen found 3 slow nodes, and 1 more node still has pmmpi's mark; pmmpi may mark 2 "
+            "the screen found 3 slow nodes, and 1 more node still has pmmpi's mark; the limit is 2 "
         ),
         "{text}"
     );

@@ -124,7 +124,7 @@ fn a_pmu_that_is_opened_on_its_mask_is_judged_kept_and_no_cause() {
                 .reason
                 .as_ref()
                 .unwrap()
-                .ends_with("memory controllers need kernel.perf_event_paranoid = 0")
+                .ends_with("memory controllers, set kernel.perf_event_paranoid to 0")
         );
         return;
     }
