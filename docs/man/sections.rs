@@ -14,8 +14,9 @@ PMMPI_TRUST  the folder with the results of `pmmpi validate`, which report, expo
 );
 const EXIT_STATUS: Section = (
     "EXIT STATUS",
-    "The exit status of the program, or the signal that ended the program (repeat: of
-the first launch that failed). Otherwise:
+    "The exit status of the program. If a signal ended the program, pmmpi ends itself
+with the same signal. repeat: the status or the signal of the first launch that
+failed. The statuses of pmmpi itself:
 124  pmmpi ended the program because of --timeout
 125  pmmpi itself failed (if possible, before the program starts), or the command
      line is wrong
@@ -41,18 +42,19 @@ const REGIONS: Section = (
     "pmmpi_begin(\"NAME\") and pmmpi_end(\"NAME\") of pmmpi.h (C, C++) or the module
 pmmpi in pmmpi.f90 (Fortran) enclose a region: a part of the work with its own
 barriers. `pmmpi report` shows bounds of the region's time. All ranks must call
-these functions in the same order. With --regions pcontrol, MPI_Pcontrol(N) with
-N >= 2 leaves the region that an earlier call of MPI_Pcontrol entered, and enters
-region N. MPI_Pcontrol(-N) leaves region N. MPI_Pcontrol(0) pauses the recording
-of regions on its rank, and MPI_Pcontrol(1) resumes the recording. Without this
-option pmmpi only passes MPI_Pcontrol on and adds no barrier. With --regions off,
-pmmpi_begin and pmmpi_end add no barrier either, and pmmpi records no probes.",
+these functions and all other collective functions in the same order. With
+--regions pcontrol, MPI_Pcontrol(N) with N >= 2 leaves the region that an earlier
+call of MPI_Pcontrol entered, and enters region N. MPI_Pcontrol(-N) leaves region
+N. MPI_Pcontrol(0) pauses the recording of regions on its rank, and
+MPI_Pcontrol(1) resumes the recording. Without this option pmmpi only passes
+MPI_Pcontrol on and adds no barrier. With --regions off, pmmpi_begin and pmmpi_end
+add no barrier either, and pmmpi records no probes.",
 );
 const FILES: Section = (
     "FILES",
     "pmmpi-results/RUN_ID.pmr      one complete run; the file appears only when it is complete
-pmmpi-results/RUN_ID.partial/ the data of a run that still runs or ended badly;
-                              `pmmpi report` can read this folder
+pmmpi-results/RUN_ID.partial/ the data of an MPI program that still runs or ended
+                              badly; `pmmpi report` can read this folder
 pmmpi-results/.nodes/         facts of nodes that rarely change; you may remove this
                               folder",
 );

@@ -30,7 +30,7 @@ pub fn clock_source(machine: &dyn Machine) -> Check {
         );
     };
     if FAST.contains(&current.as_str()) {
-        return Check::ok(NAME, current, "programs read this clock in user mode, in about ten nanoseconds");
+        return Check::ok(NAME, current, "programs read this clock in user mode, in tens of nanoseconds");
     }
     let available = machine.text("sys/devices/system/clocksource/clocksource0/available_clocksource");
     let has_tsc = available.is_some_and(|all| all.split_ascii_whitespace().any(|source| source == "tsc"));

@@ -93,14 +93,14 @@ fn rounds(text: &str) -> Result<(u32, u32), Failure> {
         Some((all, more)) => number(all).zip(number(more)),
         None => number(text).zip(Some(0)),
     };
-    rounds.filter(|(all, more)| *all > 0 && all.checked_add(*more).is_some_and(|sum| sum <= 10_000)).ok_or_else(
-        || {
+    rounds
+        .filter(|(all, more)| *all > 0 && all.checked_add(*more).is_some_and(|sum| sum <= 10_000))
+        .ok_or_else(|| {
             Failure::usage(format_args!(
                 "--rounds {text}: expected K rounds of all nodes, or K+M with M more rounds of the suspects, \
                  such as 7 or 3+4; K must be at least 1, and K+M at most 10000"
             ))
-        },
-    )
+        })
 }
 
 /// The options that `pmmpi-report screen` gets.
