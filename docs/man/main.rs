@@ -14,7 +14,9 @@ mod report;
 
 use clap::CommandFactory;
 use page::Sections;
-use sections::{DOCTOR_EXIT_STATUS, ENVIRONMENT, MEASURING, REPORT_ENVIRONMENT, SCREEN, VALIDATE};
+use sections::{
+    DOCTOR_EXIT_STATUS, ENVIRONMENT, LIST_ENVIRONMENT, MEASURING, REPORT_ENVIRONMENT, SCREEN, VALIDATE,
+};
 use std::path::{Path, PathBuf};
 
 fn main() -> std::io::Result<()> {
@@ -34,7 +36,7 @@ fn write_man_pages(folder: &Path) -> std::io::Result<()> {
         ("run", &MEASURING),
         ("repeat", &MEASURING),
         ("screen", &SCREEN),
-        ("list", &[ENVIRONMENT]),
+        ("list", &[LIST_ENVIRONMENT]),
         ("validate", &VALIDATE),
         ("doctor", &[DOCTOR_EXIT_STATUS, ENVIRONMENT]),
     ];

@@ -37,6 +37,12 @@ PMMPI_LIBDIR  the folder of libpmmpi_agent.so, pmmpi-topology, pmmpi-names,
               pmmpi-gpus and the runners (default: ../lib/pmmpi relative to
               pmmpi's own folder, or else pmmpi's own folder)",
 );
+pub const LIST_ENVIRONMENT: Section = (
+    "ENVIRONMENT",
+    "PMMPI_LIBDIR  the folder of pmmpi-names, which knows the event names of vendors
+              (default: ../lib/pmmpi relative to pmmpi's own folder, or else
+              pmmpi's own folder)",
+);
 const REGIONS: Section = (
     "REGIONS",
     "pmmpi_begin(\"NAME\") and pmmpi_end(\"NAME\") of pmmpi.h (C, C++) or the module

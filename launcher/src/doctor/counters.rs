@@ -175,8 +175,8 @@ pub fn nmi_watchdog(machine: &dyn Machine) -> Check {
         Some(_) => Check::limits(
             NAME,
             "on",
-            "the watchdog uses one of the processor's counters, so pmmpi may have to scale the counts of \
-             events that you choose (counts of the default set are not scaled)",
+            "the watchdog uses one of the processor's counters: if you choose more events than the default \
+             set, pmmpi may have to scale the counts",
             sysctl("kernel.nmi_watchdog", 0),
         ),
     }
