@@ -56,7 +56,7 @@ fn too_many_groups(task: &Task) -> Option<String> {
         format!(
             "the processor has too few counters for the events of {} together: the Linux kernel counts each \
              event for only a part of the time, and pmmpi scales the counts. With one group in each launch, \
-             more counts are exact: pmmpi repeat --runs K --groups {}",
+             more counts are exact: pmmpi repeat --runs K --groups {} -- LAUNCHER ARGS... pmmpi PROGRAM",
             groups.join(" and "),
             groups.join(",")
         )

@@ -14,7 +14,7 @@ use std::ptr;
 
 /// The reason if the user did not ask for it.
 pub const NOT_ASKED: &str =
-    "only with --prefetchers-off (as root), because it changes a setting of the core for a moment";
+    "only with --prefetchers-off (as root): this option changes a setting of the core for a moment";
 
 /// A model-specific register, and those of its bits that switch a prefetcher off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
