@@ -138,8 +138,9 @@ codes! {
         "Compare the name with the program's calls of pmmpi_begin and pmmpi_probe_begin."
         "--expect names `slove`, but the program has no such region or probe"
     FailedRun "failed-run"
-        "The program failed on a rank. For medians and verdicts, the report does not use this run. Of a round of a screen, it \
-         leaves out only the nodes on which the kernel failed."
+        "The program failed on a rank, a rank ended too early, or a node was lost. For medians and verdicts, \
+         the report does not use this run. Of a round of a screen, the report leaves out only the nodes on \
+         which the kernel failed."
         "See the program's own messages."
         "rank 3 on n0222: signal 11"
     FewAnchors "few-anchors"

@@ -12,6 +12,9 @@ pub(super) fn nothing_in_common(matched: &Matched) -> String {
     let [a, b] = matched.unmatched.each_ref().map(some);
     let texts = |texts: &BTreeSet<Option<String>>| {
         let known: Vec<&str> = texts.iter().flatten().take(NAMED).map(String::as_str).collect();
+        if known.is_empty() {
+            return "none".to_owned();
+        }
         format!("{}{}", known.join(" | "), if texts.len() > NAMED { " | ..." } else { "" })
     };
     let keys = matched.differs.iter().filter(|(key, _)| !key.is_fact());
@@ -19,7 +22,7 @@ pub(super) fn nothing_in_common(matched: &Matched) -> String {
         .map(|(key, [a, b])| format!("\n       {}: A has {}, B has {}", key.name(), texts(a), texts(b)))
         .collect();
     format!(
-        "A and B have no runs of the same work on the same node: A has {a}, B has {b}{}\n       \
+        "A and B have no runs of the same work on the same node: A has runs on {a}; B has runs on {b}{}\n       \
          --class-by KEYS chooses what must be equal",
         differ.concat()
     )

@@ -78,7 +78,7 @@ fn about_nodes(text: &mut String, report: &Report) {
     gauge(
         text,
         "pmmpi_node_slowdown_ratio",
-        "Slowdown of a node relative to its class: 0.05 is 5 %.",
+        "Slowdown of a node relative to its class, or of an odd node relative to its peers: 0.05 is 5 %.",
         slowdowns,
     );
     let least = of_each(&|node| node.among_peers().slower_by_at_least);
@@ -179,7 +179,7 @@ fn about_history(text: &mut String, report: &Report) {
     gauge(
         text,
         "pmmpi_node_history_change_ratio",
-        "How much slower a node is than it was; below 0 if it is faster. Nodes that did not change have no value.",
+        "How much slower a node is than it was; below 0 if it is faster. Nodes with the history verdict SAME have no value.",
         changes,
     );
 }

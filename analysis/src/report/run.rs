@@ -154,7 +154,8 @@ impl RunReport {
             }
         };
         explain("series", header.series.is_none(), "the run belongs to no series");
-        explain("job_id", header.job.job_id.is_none(), "no batch system started the run");
+        let unbatched = "no batch system that pmmpi knows (Slurm, PBS, LSF, Flux) started the run";
+        explain("job_id", header.job.job_id.is_none(), unbatched);
         let incomplete = "not every rank completed the measurement";
         explain("elapsed", elapsed.is_none(), incomplete);
         for key in ["overhead_ns", "overhead"] {

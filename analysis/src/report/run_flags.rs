@@ -89,9 +89,11 @@ impl RunFlag {
                  groups at once, or use `pmmpi repeat --groups`"
             }
             Self::BelowTurboStep => {
-                "cores ran more than 5 % below the highest frequency for this number of active cores (turbo step), or below a \
-                 lower limit that is set: look at power and temperature, at wide vector instructions, which have lower steps, and at other programs on the sockets. pmmpi \
-                 judges this only if all nodes have the fact `turbo_steps`, which only root can read"
+                "cores ran more than 5 % below the frequency that they could reach: the highest frequency \
+                 for this number of active cores (turbo step), or a lower limit that is set. Look at power \
+                 and temperature, at wide vector instructions, which have lower steps, and at other programs \
+                 on the sockets. pmmpi judges this only if all nodes have the fact `turbo_steps`, which only \
+                 root can read, and no node has turbo off"
             }
             Self::ShortEntries => {
                 "an entry of a region took less than 1 ms on average: its counts contain a part of the system calls that read \

@@ -77,19 +77,22 @@ fn not_repaired(node: &NodeReport) -> Option<(f64, &str, Option<&str>)> {
 }
 
 /// Nodes whose maintenance was in vain, for example "n007 had become 6.4 % slower; its maintenance (first
-/// session after it: s5) did not change this".
+/// session after it: s5) did not make it faster".
 fn maintained_in_vain(report: &Report) -> Vec<String> {
     let mut nodes: Vec<_> = current(report).filter_map(not_repaired).collect();
     nodes.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
     if nodes.len() > NAMED {
         let named: Vec<String> = nodes[..NAMED].iter().map(|(_, node, _)| shortened(node)).collect();
         let all = count(nodes.len(), "node");
-        return vec![format!("{all} are as slow after maintenance as before: {}, ...", named.join(", "))];
+        return vec![format!(
+            "{all} had become slower, and their maintenance did not make them faster: {}, ...",
+            named.join(", ")
+        )];
     }
     let of = |(change, node, since): &(f64, &str, Option<&str>)| {
         let (first, change) = (first_after(*since), percent(*change));
         let node = shortened(node);
-        format!("{node} had become {change} slower; its maintenance{first} did not change this")
+        format!("{node} had become {change} slower; its maintenance{first} did not make it faster")
     };
     nodes.iter().map(of).collect()
 }
