@@ -287,7 +287,8 @@ impl Output {
         match self.tests {
             Some(tests) => {
                 for _ in found..tests.min(found + 1000) {
-                    let reason = format!("HPL finished {tests} tests, but the file contains only {found} of them");
+                    let reason =
+                        format!("HPL finished {tests} tests, but the file contains only {found} of them");
                     self.reject(last, reason);
                 }
             }
