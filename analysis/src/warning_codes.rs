@@ -222,7 +222,7 @@ codes! {
         "rank 3 has no time stamps"
     NoTime "no-time"
         "The report leaves out elapsed times that are zero or negative."
-        "Measure longer work. If a clock jumped, another warning of the same run names the node."
+        "Measure longer work. If the work takes long, a node's clock jumped: check the time service of the nodes."
         "the report leaves out 2 elapsed times that are zero or negative"
     NodeChanged "node-changed"
         "A node's facts changed after pmmpi had read them. The run file has the facts from the start of the \

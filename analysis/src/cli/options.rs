@@ -10,7 +10,7 @@ use pmmpi_analysis::table::slurm_host_list::HostList;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-const EXIT_STATUS: &str = "Exit 0: done, 1: some input unusable or write error, 2: no input or wrong usage.";
+const EXIT_STATUS: &str = "Exit 0: done; 1: some input unusable, write error; 2: none usable, wrong usage.";
 
 /// Reports on measurements.
 #[derive(Parser)]

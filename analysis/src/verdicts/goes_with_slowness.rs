@@ -76,7 +76,7 @@ pub struct SlownessReport {
     pub null_reasons: BTreeMap<&'static str, &'static str>,
 }
 
-const NO_TIMES: &str = "no run has a time of its own";
+const NO_TIMES: &str = "the input has only medians of the runs of the class, not the runs";
 const NO_SESSION: &str = "there is no session by which the report judges the nodes of the class";
 
 /// Correlates all columns of a class with the time. `runs` has the runs of all sessions, `session` is the one whose nodes
