@@ -99,9 +99,9 @@ Example: pmmpi show pmmpi-results/*.pmr"
 
 fn diff_help() -> String {
     format!(
-        "A and B are run files. pmmpi diff does not compare times, counts, ids of jobs
-or names of nodes. For times, use pmmpi compare. To measure the program diff,
-type: pmmpi run diff ...
+        "A and B are run files. pmmpi diff does not compare times, ids of jobs, names of
+nodes, or counts other than the four counts of memory. For times, use pmmpi
+compare. To measure the program diff, type: pmmpi run diff ...
 {EXIT_STATUS}
 With --fail-on different: 3 if the runs differ.
 

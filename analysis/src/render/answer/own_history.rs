@@ -16,6 +16,8 @@ pub(super) const NOTABLE: f64 = 0.01;
 
 const HIDDEN_CLASS: &str =
     "; --node hides the rest of its class, so the report cannot tell whether the node or the work changed";
+const HIDDEN_CLASSES: &str =
+    "; --node hides other nodes of the classes, so the report cannot tell whether nodes or the work changed";
 const NODE_OR_WORK: &str =
     "; too few nodes of its class were measured together to tell whether the node or the work changed";
 const NODE_OR_WORK_OF_SOME: &str =
@@ -147,7 +149,8 @@ fn bad_sessions(report: &Report) -> Option<String> {
     (!nodes.is_empty()).then(|| {
         let were = if nodes.len() == 1 { "was" } else { "were" };
         let work = match nodes.iter().any(|node| node.history.relative_to_class == Some(false)) {
-            true if selects_nodes(report) => HIDDEN_CLASS,
+            true if selects_nodes(report) && nodes.len() == 1 => HIDDEN_CLASS,
+            true if selects_nodes(report) => HIDDEN_CLASSES,
             true if nodes.len() == 1 => NODE_OR_WORK,
             true => NODE_OR_WORK_OF_SOME,
             false => "",
@@ -212,7 +215,8 @@ fn about(report: &Report, verdict: OwnVerdict) -> Vec<String> {
     let more = if nodes.len() > NAMED { ", ..." } else { "" };
     let seconds = nodes.iter().any(|node| node.history.relative_to_class == Some(false));
     let seconds = match seconds {
-        true if selects_nodes(report) => HIDDEN_CLASS,
+        true if selects_nodes(report) && nodes.len() == 1 => HIDDEN_CLASS,
+        true if selects_nodes(report) => HIDDEN_CLASSES,
         true => NODE_OR_WORK_OF_SOME,
         false => "",
     };
