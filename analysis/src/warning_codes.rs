@@ -198,9 +198,9 @@ codes! {
         "Repeat the last `pmmpi export`: this export updates the medians."
         "the medians of the archive dgemm lack the runs of 1 file: dgemm/month=2026-11/pmmpi-1.parquet"
     MixedScopes "mixed-scopes"
-        "Some runs of a class counted the threads of ranks, others (with `--scope core`) everything that ran on the hardware \
-         threads. A table by place shows only the kind of counts that most runs have."
-        "Measure all runs with the same `--scope`, or give the report only the runs with one of the two."
+        "Some runs of a class counted only the threads of ranks. Other runs (with `--scope core`) counted everything \
+         that ran on the hardware threads. A table by place shows only the kind of counts that most runs have."
+        "Measure all runs with the same `--scope`, or give the report only runs with the same scope."
         "--by core: the counts of 2 of 5 runs are not in the table, because they are of threads of ranks, and most \
          others count hardware threads (--scope core) (./hpl)"
     NewerFile "newer-file"

@@ -35,7 +35,7 @@ pub fn of(report: &Report) -> Vec<String> {
 }
 
 /// Classes that became slower or faster as a whole, for example "class 1 is 3.1 % slower than it was until 2026-11-14
-/// (2.9 % .. 3.3 %)". A class of a screen has the name of its kernel: "triad on 48 nodes".
+/// (2.9 % .. 3.3 %)". A class of a screen has the name of its kernel: "the class of triad (48 nodes)".
 pub fn classes(report: &Report) -> Vec<String> {
     let numbers = LazyCell::new(|| class_numbers(&report.nodes));
     let kernels = report.screen.as_ref().map(|screen| &screen.kernel_of_class);
@@ -43,7 +43,11 @@ pub fn classes(report: &Report) -> Vec<String> {
         let moved = class.moved.as_ref()?;
         let name = match kernels.and_then(|kernels| kernels.get(&*class.class)) {
             Some(kernel) => {
-                format!("{} on {}", shortened(kernel), count(class.nodes_in_latest_session, "node"))
+                format!(
+                    "the class of {} ({})",
+                    shortened(kernel),
+                    count(class.nodes_in_latest_session, "node")
+                )
             }
             None => format!("class {}", numbers.get(class.class.as_str())?),
         };
