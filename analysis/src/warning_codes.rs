@@ -198,8 +198,9 @@ codes! {
         "Repeat the last `pmmpi export`: this export updates the medians."
         "the medians of the archive dgemm lack the runs of 1 file: dgemm/month=2026-11/pmmpi-1.parquet"
     MixedScopes "mixed-scopes"
-        "Some runs of a class counted only the threads of ranks. Other runs (with `--scope core`) counted everything \
-         that ran on the hardware threads. A table by place shows only the kind of counts that most runs have."
+        "Some runs of a class counted only the threads of ranks. Other runs (with `--scope core`) counted \
+         everything that ran on the hardware threads. A table by place shows only the kind of counts that most \
+         runs have."
         "Measure all runs with the same `--scope`, or give the report only runs with the same scope."
         "--by core: the counts of 2 of 5 runs are not in the table, because they are of threads of ranks, and most \
          others count hardware threads (--scope core) (./hpl)"
@@ -222,7 +223,8 @@ codes! {
         "rank 3 has no time stamps"
     NoTime "no-time"
         "The report leaves out elapsed times that are zero or negative."
-        "Measure longer work. If the work takes long, a node's clock jumped: check the time service of the nodes."
+        "Measure longer work. If the work takes long, a node's clock jumped: check the time service of the \
+         nodes."
         "the report leaves out 2 elapsed times that are zero or negative"
     NodeChanged "node-changed"
         "A node's facts changed after pmmpi had read them. The run file has the facts from the start of the \

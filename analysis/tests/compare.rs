@@ -285,7 +285,7 @@ fn wrong_usage_is_told() {
         (&["session:x", "session:s", "--in", text(&a)], "session:x has no run with a time"),
         (
             &[text(&a), text(&other)],
-            "A and B have no runs of the same work on the same node: A has runs on n0, n1, n2, ...; B has runs on m0",
+            "no runs of the same work on the same node: A has runs on n0, n1, n2, ...; B has runs on m0",
         ),
         (&[text(&a), text(&a), "--fail-on", "slow"], "expected different, slower:X% or faster:X%"),
         (&[text(&a), text(&a), "--fail-on", "slower:-1%"], "expected 0 to 1000 percent"),

@@ -325,7 +325,7 @@ pub enum FailOn {
     Slow,
     /// A node is slow or may be slow, or a kernel of a screen failed or computed a wrong result
     Suspect,
-    /// A node is odd: its facts differ from those of most nodes of its class, or of a large class with the same work
+    /// A node is odd: its facts differ from most nodes of its class, or from a large class with the same work
     Odd,
     /// Slower than before: a class; a node since its maintenance; at least 5 nodes since the same change of facts
     Moved,

@@ -22,8 +22,8 @@ pub(super) fn nothing_in_common(matched: &Matched) -> String {
         .map(|(key, [a, b])| format!("\n       {}: A has {}, B has {}", key.name(), texts(a), texts(b)))
         .collect();
     format!(
-        "A and B have no runs of the same work on the same node: A has runs on {a}; B has runs on {b}{}\n       \
-         --class-by KEYS chooses what must be equal",
+        "A and B have no runs of the same work on the same node: A has runs on {a}; B has runs \
+         on {b}{}\n       --class-by KEYS chooses what must be equal",
         differ.concat()
     )
 }

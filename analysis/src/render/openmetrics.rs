@@ -179,7 +179,8 @@ fn about_history(text: &mut String, report: &Report) {
     gauge(
         text,
         "pmmpi_node_history_change_ratio",
-        "How much slower a node is than it was; below 0 if it is faster. Nodes with the history verdict SAME have no value.",
+        "How much slower a node is than it was; below 0 if it is faster. Nodes with the history verdict SAME \
+         have no value.",
         changes,
     );
 }

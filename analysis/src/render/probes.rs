@@ -35,8 +35,8 @@ pub fn table(runs: &[RunReport], top: usize) -> Option<Table> {
             .map(|why| format!("one or more threads have no counts of cycles and instructions: {why}")),
     );
     notes.push(format!(
-        "times are in ns; counts are from user mode; each value is of one entry, without pmmpi's own part; an \
-         entry costs the program about {} ns",
+        "times are in ns; counts are from user mode; each value is of one entry, without pmmpi's own part; \
+         an entry costs the program about {} ns",
         number(of_run.cost_ns)
     ));
     Some(Table {

@@ -73,8 +73,8 @@ fn of(node: &ScreenedNode) -> (Fitness, String) {
                 Some((kernel, of)) if of.verdict.is_none() => (
                     Fitness::Undecided,
                     format!(
-                        "pmmpi cannot compare {kernel} on this node with other nodes or with earlier screens: add \
-                         healthy nodes of the same class, or use --archive"
+                        "pmmpi cannot compare {kernel} on this node with other nodes or with earlier \
+                         screens: add healthy nodes of the same class, or use --archive"
                     ),
                 ),
                 Some((kernel, of)) => (

@@ -177,9 +177,9 @@ fn of_cause(cause: &Cause) -> String {
             )
         }
         CauseKind::MemoryTraffic { bytes } => format!(
-            "{more} more cycles per instruction; the node read and wrote {} more bytes of memory, but the bytes \
-             into its L2 caches are not unusually many, or were not counted; suspect another program on the \
-             node, or fewer hits in the last cache",
+            "{more} more cycles per instruction; the node read and wrote {} more bytes of memory, but the \
+             bytes into its L2 caches are not unusually many, or were not counted; suspect another program \
+             on the node, or fewer hits in the last cache",
             percent(*bytes)
         ),
         CauseKind::Memory => format!(

@@ -126,7 +126,10 @@ fn a_kernel_that_all_nodes_slowed_down_in_is_named() {
     let text = out(&screen_report(&slower, &[]));
     let lines: Vec<&str> = text.lines().filter(|line| line.contains(" as a whole is ")).collect();
     let [line] = lines[..] else { panic!("{text}") };
-    assert!(line.starts_with("the class of triad (21 nodes) as a whole is 5.0 % slower than it was until "), "{line}");
+    assert!(
+        line.starts_with("the class of triad (21 nodes) as a whole is 5.0 % slower than it was until "),
+        "{line}"
+    );
     assert!(out(&report(&words(&["report"], &slower))).contains(line), "{line}");
     let same = archive.then("same", 21, |_| 1.0);
     assert!(!out(&screen_report(&same, &[])).contains("as a whole"));
