@@ -90,14 +90,16 @@ measure() {
     # Until the last round has ended, the runs are in a folder for unfinished measurements.
     rm -rf "${results:?}/.unfinished-$host"
     "$pmmpi" screen --rounds "${PMMPI_ROUNDS:-7}" --quiet --label "session=$session" --out "$results/.unfinished-$host" --timeout 5m \
-        "${more[@]}" > "$state/screen.txt" 2>&1 || return
+        "${more[@]}" > "$state/screen.txt" 2>&1
+    case $? in 0 | 3 | 4) ;; *) return ;; esac # 3 and 4: results of --fail-on
     mkdir -p "$results/$session"
     mv -T "$results/.unfinished-$host" "$results/$session/$host.$(date +%s)" || return
     # Compares this node with all nodes of the session.
     timeout --foreground 60 "$pmmpi" report --format openmetrics -o "$state/report.prom" "$results/$session"/* \
         2>> "$state/screen.txt" || return
-    verdict=$(sed -n "s/^pmmpi_node_verdict{node=\"$host\",.*verdict=\"\([A-Z-]*\)\"} 1.*/\1/p" "$state/report.prom" |
-        sort -u | paste -sd,)
+    # A node on which all kernels computed wrong results has no time, and so no pmmpi_node_verdict.
+    verdict=$(sed -n -e "s/^pmmpi_node_verdict{node=\"$host\",.*verdict=\"\([A-Z-]*\)\"} 1.*/\1/p" \
+        -e "s/^pmmpi_screen_verdict{node=\"$host\",verdict=\"\(WRONG\)\".*/\1/p" "$state/report.prom" | sort -u | paste -sd,)
     line="${verdict:-not compared with other nodes yet}, measured $(date -u +%Y-%m-%dT%H:%M:%SZ), $results/$session"
     echo "$line" > "$state/result.new" && mv "$state/result.new" "$state/result"
     case $verdict in *SLOW* | *WRONG*) [ -z "${PMMPI_ON_SLOW:-}" ] || timeout --foreground 60 "$PMMPI_ON_SLOW" "$node" "$line" ;; esac

@@ -164,7 +164,7 @@ fn a_slow_node_is_drained_and_returns_when_it_is_repaired() {
     // Another program on this machine may slow down all nodes from now on. What pmmpi makes of a node's own history is
     // tested with known times.
     fs::remove_dir_all(site.file("site/archive")).unwrap();
-    let options = SHORT.join(" ");
+    let options = format!("{} --fail-on slow", SHORT.join(" "));
     let variables = [
         ("PMMPI_APPLY", "drain"),
         ("PMMPI_SRUN_MPI", manager(Mpi::Mpich).trim_start_matches("--mpi=")),
@@ -172,7 +172,7 @@ fn a_slow_node_is_drained_and_returns_when_it_is_repaired() {
         ("PMMPI_AGAIN", "tomorrow"),
     ];
     let ended = site.batch(&variables, &["--nodes=4"], "weekly.sbatch", &[]);
-    assert_eq!(ended.code, "0:0", "{}", ended.output);
+    assert_eq!(ended.code, "3:0", "{}", ended.output);
     assert!(ended.output.contains("node2: done: drain"), "{}", ended.output);
     site.wait_for_node2("drained");
     assert!(site.reason("node2").starts_with("pmmpi: slow-compute: +"), "{}", site.reason("node2"));
@@ -237,7 +237,7 @@ fn check_metrics(site: &Site) {
         line.trim().parse::<f64>().unwrap()
     };
     assert!(value("pmmpi_screen_last_success_timestamp_seconds") > 1e9);
-    assert_eq!(value("pmmpi_screen_last_exit_status"), 0.0);
+    assert_eq!(value("pmmpi_screen_last_exit_status"), 3.0);
     assert_eq!(value("pmmpi_node_suggests_drain node2 "), 1.0);
     assert_eq!(value("pmmpi_node_suggests_drain node1 "), 0.0);
     assert!(!said.contains("pmmpi_run_"), "{said}");

@@ -344,6 +344,13 @@ impl Report {
         }
     }
 
+    /// The classes that some node is in today. All nodes of another class are gone, or are in a new class.
+    pub fn classes_now(&self) -> impl Iterator<Item = &ClassReport> {
+        let current = self.nodes.iter().filter(|node| node.is_current());
+        let current: HashSet<&str> = current.map(|node| node.class.as_str()).collect();
+        self.classes.iter().filter(move |class| current.contains(class.class.as_str()))
+    }
+
     /// The flaky nodes that were measured in the latest sessions.
     pub fn flaky_now(&self) -> impl Iterator<Item = &FlakyReport> {
         let now = LazyCell::new(|| -> HashSet<(&str, &str)> {

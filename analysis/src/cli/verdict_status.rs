@@ -176,7 +176,7 @@ pub fn is_nothing_judged(report: &Report) -> bool {
 fn is_class_slower(report: &Report) -> bool {
     /// What the facts of many nodes changed by less is no news.
     const LEAST: f64 = 0.01;
-    let moved = report.classes.iter().filter_map(|class| class.moved.as_ref());
+    let moved = report.classes_now().filter_map(|class| class.moved.as_ref());
     let is_slower_since_maintenance = |node: &NodeReport| {
         let maintenance = node.history.events.maintenance.as_ref().filter(|_| node.is_current());
         maintenance.is_some_and(|maintenance| maintenance.is_certain && maintenance.change > 0.0)

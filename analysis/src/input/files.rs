@@ -36,11 +36,13 @@ impl Split {
                 let files = std::fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
                 let files: Vec<PathBuf> = files.collect();
                 let is_own = |folder: &Path| list(folder).is_ok_and(|own| !own.is_empty());
-                if is_own(path) {
+                // Reading a folder without run files warns of it.
+                let is_above = || files.iter().any(|file| file.is_dir() && is_own(file));
+                if files.is_empty() {
+                    split.own.push(path.clone());
+                } else if is_own(path) || is_above() {
                     split.folders.push(path.clone());
                     split.of_others.push(path.clone());
-                    split.own.push(path.clone());
-                } else if files.is_empty() || files.iter().any(|file| file.is_dir() && is_own(file)) {
                     split.own.push(path.clone());
                 } else {
                     split.of_others.push(path.clone());

@@ -59,7 +59,7 @@ pub fn classes(report: &Report) -> Vec<String> {
         let change = percent(moved.change.abs());
         Some(format!("{name} as a whole is {change} {how} than it was until {until} ({low} .. {high})"))
     };
-    let moved: Vec<String> = report.classes.iter().filter_map(of).collect();
+    let moved: Vec<String> = report.classes_now().filter_map(of).collect();
     match moved.len() {
         0..=NAMED => moved,
         many => vec![format!("{many} classes changed as a whole: {}; ...", moved[..NAMED].join("; "))],
