@@ -79,7 +79,7 @@ fn compare_help() -> String {
     format!(
         "A and B are files, folders or archives, or parts of the runs in --in PATH:
 session:NAME, label:KEY=VALUE, time:FROM..TO. SLOWER: how much slower B is.
-VISIBLE: the smallest difference found in 95 % of the cases (docs/compare.md).
+VISIBLE (docs/compare.md): pmmpi finds 95 % of true differences of this size.
 {EXIT_STATUS}
 --fail-on: 3 if a condition is true, 4 if the runs do not show whether it is.
 Select: --since T, --until T, --node LIST, --class C, --run ID, --where K=V.
@@ -162,7 +162,7 @@ pub struct ReportArgs {
     /// CSV file with the columns node,when: the history of the node starts anew at the time `when`
     #[arg(long, value_name = "FILE", hide = true)]
     pub resets: Option<PathBuf>,
-    /// Show metrics and counts of each node, socket, NUMA node, core or rank
+    /// Show metrics and counts of each node, socket, NUMA node, core, hardware thread or rank
     #[arg(long, value_enum, value_name = "PLACE", hide = true)]
     pub by: Option<ByPlace>,
     /// Read all counters, and show which counters, metrics and facts go with slowness
@@ -327,7 +327,8 @@ pub enum FailOn {
     Suspect,
     /// A node is odd: its facts differ from most nodes of its class, or from a large class with the same work
     Odd,
-    /// Slower than before: a class; a node since its maintenance; at least 5 nodes since the same change of facts
+    /// A class is slower than before, or a node is slower since its maintenance, or at least 5 nodes are slower
+    /// since the same change of their facts
     Moved,
     /// A node is in the session before the latest session, but not in the latest session
     Missing,

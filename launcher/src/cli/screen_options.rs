@@ -101,13 +101,13 @@ pub struct ScreenArgs {
     /// Limit the false discovery rate over all kernels to PERCENT (default: 1)
     #[arg(long, value_name = "PERCENT", hide = true)]
     pub fdr: Option<String>,
-    /// Print the commands that would drain slow nodes
+    /// Print the commands that would drain nodes with the advice "drain it"
     #[arg(long)]
     pub suggest: bool,
-    /// Mark slow nodes in Slurm: drain, comment or feature
+    /// Mark nodes with this advice in Slurm: drain, comment or feature
     #[arg(long, value_name = "HOW", value_enum, hide_possible_values = true)]
     pub apply: Option<ApplyArg>,
-    /// Mark no node if more than N nodes are slow or still marked (default: 5 % of the nodes, at least 1, at
+    /// Mark no node if more than N nodes are to be marked or still marked (default: 5 % of the nodes, at least 1, at
     /// most 10)
     #[arg(long, value_name = "N", requires = "apply", hide = true)]
     pub max_nodes: Option<u32>,
@@ -148,7 +148,7 @@ pub struct ActArgs {
     /// Mark nodes with: drain, comment or feature
     #[arg(long, value_enum)]
     pub apply: ApplyArg,
-    /// Mark no node if more than N nodes are slow or still marked
+    /// Mark no node if more than N nodes are to be marked or still marked
     #[arg(long)]
     pub max_nodes: Option<u32>,
     /// Log of all changes

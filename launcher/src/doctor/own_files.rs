@@ -69,7 +69,7 @@ pub fn agent(machine: &dyn Machine) -> Check {
 pub fn topology(machine: &dyn Machine) -> Check {
     const NAME: &str = "topology";
     const FILE: &str = "pmmpi-topology";
-    let costs = "runs do not show the core, the socket and the memory of each rank";
+    let costs = "runs do not show the core, the socket and the NUMA node of each rank";
     let Some(program) = machine.library(FILE) else {
         return Check::broken(NAME, missing(machine, FILE), costs, reinstall(machine));
     };
@@ -84,7 +84,7 @@ pub fn topology(machine: &dyn Machine) -> Check {
             let (threads, sockets) =
                 (count(topology.threads.len(), "hardware thread"), count(sockets.len(), "socket"));
             let found = format!("{}: {threads}, {sockets}", topology.source);
-            Check::ok(NAME, found, "runs show the core, the socket and the memory of each rank")
+            Check::ok(NAME, found, "runs show the core, the socket and the NUMA node of each rank")
         }
         Err(why) => Check::broken(
             NAME,
