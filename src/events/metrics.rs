@@ -1,8 +1,7 @@
 //! Metrics: their definitions as data, and the one engine that computes them.
 //!
 //! metrics.toml has the formulas. cpus/*.toml say what the names in them mean on each processor: an event, a
-//! formula over events, or the reason why the processor cannot count it. Run summary, report and validate all call
-//! [`evaluate`].
+//! formula, or the reason why the processor cannot count it. Run summary, report and validate all call [`evaluate`].
 
 mod catalogue;
 mod cpu;

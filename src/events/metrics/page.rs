@@ -11,10 +11,9 @@ This page is generated from src/events/metrics/metrics.toml and src/events/metri
 `PMMPI_WRITE_DOCS=1 cargo test --release --workspace --exclude pmmpi-runner --lib metrics` writes the page again.
 
 The names in a formula are quantities or names of the processor's event table. For each name, the table has an event, a
-formula over events, or the reason why it has neither. A table that is like another table shows only the differences:
-`dropped` marks a name that the other table has and this table does not have. If the table has a formula or no event for
-a name, you can count an event under this name, for example `--events cpu/event=0x41,name=dc_misses/`. pmmpi then uses
-this count.
+formula, or the reason why it has neither. A table that is like another table shows only the differences: `dropped`
+marks a name that the other table has and this table does not have. If the table has no event for a name, you can count
+one under this name, for example `--events cpu/event=0x41,name=dc_misses/`. pmmpi then uses this count.
 
 A value has the worst [quality](measuring.md#counters) of its counts: exact is better than scaled, and scaled is better
 than partial. A missing value has a reason, for example the missing count, the divisor that is 0, or the check that
@@ -159,7 +158,12 @@ fn events(page: &mut String, table: &CpuTable) {
     for range in &table.cpus {
         let [first, last] = range.models;
         let family = range.family;
-        line(page, format_args!("{} family {family:#x}, models {first:#x} to {last:#x}.", range.vendor));
+        let models = if first == last {
+            format!("model {first:#x}")
+        } else {
+            format!("models {first:#x} to {last:#x}")
+        };
+        line(page, format_args!("{} family {family:#x}, {models}.", range.vendor));
     }
     if let Some(parent) = &table.inherits {
         line(page, format_args!("\nLike the table `{parent}`, with these differences:"));

@@ -1,4 +1,5 @@
-//! Metrics of cores: each is computed from the counts of a core's hardware threads, then averaged over all cores.
+//! Metrics of cores: each is computed from the counts of a core's hardware threads, then averaged over the cores that
+//! have a value.
 
 use super::catalogue::{CpuTable, Meaning, Metric, Per, Sibling, catalogue};
 use super::cpu::CpuKind;
