@@ -41,7 +41,7 @@ pub enum WhyUnavailable {
     NoSuchThread,
     /// The user turned the counters off.
     Off,
-    /// The kernel does not let programs read the counter's register.
+    /// The event is in no register, or the kernel does not let programs read the register.
     NotReadable,
 }
 
@@ -155,8 +155,9 @@ impl fmt::Display for Gap {
                              kernel.perf_event_paranoid to 1",
             ),
             Gap::OneKindOfCore => f.write_str(
-                "not counted on other kinds of cores, where the program also ran: bind the program to one \
-                 kind of core, or name the event without a PMU",
+                "counted only for a part of the time: the program also ran on other kinds of cores, or there \
+                 were more events than free counters. Bind the program to one kind of core, or name the \
+                 event without a PMU",
             ),
         }
     }
@@ -170,18 +171,18 @@ impl fmt::Display for WhyUnavailable {
                                                  watchdog or another profiler",
             ),
             WhyUnavailable::NoRoom(libc::EMFILE) => f.write_str(
-                "no file descriptor was free for this counter, because pmmpi leaves enough descriptors to \
-                 the program: raise the hard limit on open files (ulimit -Hn)",
+                "there were too few file descriptors for this counter and the program's own files: raise the \
+                 hard limit on open files (ulimit -Hn)",
             ),
             WhyUnavailable::NoRoom(errno) => write!(
                 f,
-                "no file descriptor or no memory was free, or the limit on file sizes (ulimit -f) is too \
-                 small (errno {errno})"
+                "no file descriptor, memory or breakpoint was free, or the limit on file sizes (ulimit -f) \
+                 is too small (errno {errno})"
             ),
             WhyUnavailable::Open(errno) => write!(f, "pmmpi could not open the counter (errno {errno})"),
             WhyUnavailable::Closed => f.write_str(
-                "no counter is open: the program closed the counter's descriptor, or no file descriptor \
-                 was free",
+                "no counter is open: the program closed the counter's descriptor, or pmmpi could not open \
+                 the counter here",
             ),
             WhyUnavailable::Unreadable => f.write_str(
                 "this user may execute the program's file but may not read the file, so the Linux kernel \
@@ -197,13 +198,15 @@ impl fmt::Display for WhyUnavailable {
                  free counters",
             ),
             WhyUnavailable::NoSuchThread => f.write_str(
-                "the event needs hardware threads that are not online on this node (SMT is off, or the \
-                 processor has no SMT)",
+                "the event needs hardware threads that pmmpi did not find on this node (SMT is off, the \
+                 processor has no SMT, or the Linux kernel does not show which hardware threads share a \
+                 core)",
             ),
             WhyUnavailable::Off => f.write_str("counters were off (--counters off)"),
             WhyUnavailable::NotReadable => f.write_str(
-                "the Linux kernel does not let programs read the counters' registers: on x86, write 1 to \
-                 /sys/bus/event_source/devices/cpu/rdpmc; on Arm, set kernel.perf_user_access to 1",
+                "no counter was free, or the Linux kernel does not let programs read the counters' registers \
+                 (to allow it: on x86, write 1 to /sys/bus/event_source/devices/cpu/rdpmc; on Arm, set \
+                 kernel.perf_user_access to 1)",
             ),
         }
     }

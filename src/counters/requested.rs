@@ -28,8 +28,8 @@ pub struct Uncounted {
 }
 
 /// What to do about events that cannot be counted.
-pub const ADVICE: &str = "the measurement goes on without these events; see `pmmpi list events` for the \
-                          events of this machine, and `pmmpi doctor` for limits";
+pub const ADVICE: &str = "the measurement goes on without these events; `pmmpi list events` shows the events \
+                          of this machine, and `pmmpi doctor` shows what limits counting";
 
 /// The reason for a group without known events.
 const NO_EVENTS: &str = "pmmpi knows no event of this processor for this option";

@@ -224,7 +224,7 @@ mod tests {
         };
         let (value, quality, reason) = one(100 * MS, 30 * MS, 900);
         assert_eq!((value, quality), (Some(900), Quality::Partial));
-        assert!(reason.unwrap().starts_with("not counted on other kinds of cores"));
+        assert!(reason.unwrap().starts_with("counted only for a part of the time"));
         assert_eq!(one(100 * MS, 100 * MS, 900), (Some(900), Quality::Exact, None));
         let (value, quality, reason) = one(100 * MS, 0, 0);
         assert_eq!((value, quality), (None, Quality::Unavailable));

@@ -1,7 +1,7 @@
 //! Resolves what a user writes into events that the kernel takes: perf's names, a PMU's own names
 //! (`power/energy-pkg/`), its fields (`cpu/event=0xc0,umask=1/`), raw codes (`r1c0`), pmmpi's own names
-//! (`cycles_kernel`), and the names of a vendor's manual. For the latter the caller asks `pmmpi-names`, which has
-//! libpfm4.
+//! (`cycles_kernel`), and the names of a vendor's manual. For a vendor's names, the caller asks
+//! `pmmpi-names`, which has libpfm4.
 //!
 //! This module reads the kernel's description of its PMUs under a root path (sysfs-bus-event_source-devices of the
 //! kernel's ABI documents), so that tests can bring their own /sys. It does not trust this description: it treats

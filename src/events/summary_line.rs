@@ -38,7 +38,7 @@ impl fmt::Display for Summary<'_> {
                 let comma = if is_bad { ", " } else { "" };
                 write!(
                     f,
-                    "{comma}elapsed unknown: the nodes' clocks contradict one another (see `pmmpi report`)"
+                    "{comma}elapsed unknown: the ranks' stamps contradict one another (see `pmmpi report`)"
                 )?
             }
             None if is_bad => {}

@@ -103,7 +103,7 @@ fn number(pmu: &Pmu, term: &EventTerm, text: &str) -> Result<u64, NameError> {
     } else {
         u64::from_str_radix(digits, if hex.is_some() { 16 } else { 10 }).ok()
     };
-    value.ok_or_else(|| wrong_term(pmu, term, "expected a number of 64 bits, such as 192 or 0xc0"))
+    value.ok_or_else(|| wrong_term(pmu, term, "expected a number of at most 64 bits, such as 192 or 0xc0"))
 }
 
 fn is_label(text: &str) -> bool {
