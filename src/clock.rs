@@ -10,7 +10,7 @@
 //! - [`realtime_ns`]: `CLOCK_REALTIME`, nanoseconds since 1970. It steps and skews, so pmmpi takes dates from it,
 //!   never durations.
 //! - [`tsc`]: the time stamp counter in its own ticks, where it is invariant (constant rate in every
-//!   P-, C- and T-state: CPUID 8000_0007h EDX bit 8, Intel SDM vol. 3 "Invariant TSC").
+//!   P-, C- and T-state: CPUID 8000_0007h EDX bit 8, Intel SDM vol. 3 "Invariant TSC"). On Arm, the generic timer.
 
 #[cfg(target_arch = "x86_64")]
 mod cpuid;

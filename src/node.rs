@@ -1,6 +1,7 @@
 //! A node: its clock, its hardware and its settings.
 //!
-//! This module reads facts of a machine before a measurement. PMUs and their events are in [`crate::counters`].
+//! This module reads facts of a machine, and what its Linux kernel counts, before and after the work. PMUs and their
+//! events are in [`crate::counters`].
 
 mod cores;
 mod cpu_set;

@@ -38,7 +38,7 @@ pub const FACTS: [(&str, &str); 31] = [
         "NUMA memory policy of the node's first MPI process: default, or as numactl and Slurm's --mem-bind set it",
     ),
     ("allowed_numa_nodes", "NUMA nodes that may give memory to the node's first MPI process"),
-    ("allowed_hardware_threads", "hardware threads of the node on which its ranks may run"),
+    ("allowed_hardware_threads", "hardware threads on which the ranks of the node may run"),
     ("stack_limit", "largest stack of the node's first MPI process (ulimit -s)"),
     ("scheduling", "scheduling policy and nice value (or priority) of the node's first MPI process"),
     ("switch", "network switches above the node, as Slurm names them (topology/tree)"),

@@ -1,5 +1,5 @@
 //! What the Linux kernel counts when a node does not work as it should: throttling, corrected errors, links that go
-//! down, memory from another place or of another kind than wanted.
+//! down, memory from another place or of another kind than wanted. And how much a node sent, received and used.
 //!
 //! The counts need no PMU and no rights. On each node, one process reads them before and after the work. So a run has
 //! the growth of each count during the run. Like [`super::facts`], this module reads everything under a root path.
