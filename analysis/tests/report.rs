@@ -550,6 +550,28 @@ fn what_is_left_of_a_run_of_another_version_is_named() {
     assert!(names.into_iter().all(|name| !name.to_string_lossy().contains("tmp")));
 }
 
+/// A folder of run files is read only if the user names it. Results beside it are read.
+#[test]
+fn results_beside_a_folder_of_run_files_are_read() {
+    let folder = Folder::new();
+    let below = folder.path().join("pmmpi-results");
+    std::fs::create_dir(&below).unwrap();
+    std::fs::copy(folder.write(&by_hand()), below.join("run.pmr")).unwrap();
+    let beside = folder.path().join("beside");
+    std::fs::create_dir(&beside).unwrap();
+    std::fs::rename(&below, beside.join("pmmpi-results")).unwrap();
+    std::fs::write(beside.join("results.csv"), "node,run,elapsed_s\nn1,0,1.5\nn2,0,1.6\n").unwrap();
+    let found = json(&report(&["report", beside.to_str().unwrap(), "--format", "json"]));
+    assert_valid("report", &found);
+    let nodes: Vec<&str> =
+        found["nodes"].as_array().unwrap().iter().map(|node| node["node"].as_str().unwrap()).collect();
+    assert_eq!(nodes, ["n1", "n2"], "{found:#}");
+    assert!(found["runs"].as_array().unwrap().is_empty());
+    let codes: Vec<&str> =
+        found["warnings"].as_array().unwrap().iter().map(|of| of["code"].as_str().unwrap()).collect();
+    assert!(codes.contains(&"no-run-files"), "{codes:?}");
+}
+
 /// A large job that was killed before most of its ranks began.
 #[test]
 fn a_large_job_of_which_few_ranks_began_is_reported() {
