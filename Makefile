@@ -53,6 +53,7 @@ stage:
 	@$(RELEASE)/pmmpi-manual $(STAGE)/share
 	@mkdir -p $(STAGE)/include && cp launcher/agent/include/* $(STAGE)/include
 	@install --strip $(addprefix $(RELEASE)/,pmmpi-topology pmmpi-names pmmpi-gpus libpmmpi_agent.so) $(STAGE)/lib/pmmpi
+	@install --strip $(RELEASE)/pmmpi $(STAGE)/lib/pmmpi/pmmpi-dynamic
 	@for mpi in $(MPIS); do packages/build-runner.sh mpicc.$$mpi $(CARGO_TARGET_DIR) $(STAGE)/lib/pmmpi || exit 1; done
 
 test: build ## run all tests except those of test-pmu and test-dist

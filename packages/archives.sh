@@ -53,19 +53,21 @@ binary_archive() {
         static "${program%:*}" "${program#*:}"
     done
 
-    # At run time, pmmpi-names loads libpfm4, and pmmpi-gpus loads NVIDIA's library, if these are installed. So both
-    # programs cannot be static. They link an old C library, so that they also run on old systems.
+    # At run time, pmmpi-names loads libpfm4, pmmpi-gpus loads NVIDIA's library, and pmmpi-dynamic loads the library of
+    # `pmmpi screen --blas`. So these programs cannot be static. They link an old C library, so that they also run on
+    # old systems.
     echo "programs for glibc 2.17 ..."
     [ -x "$build/zig/bin/cargo-zigbuild" ] || {
         python3 -c 'import ensurepip' 2> /dev/null || tests/rig/deps.sh python3-venv
         python3 -m venv "$build/zig"
         "$build/zig/bin/pip" install -q -r packages/requirements.txt
     }
-    PATH=$build/zig/bin:$PATH "$cargo" zigbuild -q --release --locked -p pmmpi-names -p pmmpi-gpus \
+    PATH=$build/zig/bin:$PATH "$cargo" zigbuild -q --release --locked -p pmmpi-names -p pmmpi-gpus -p pmmpi-launcher \
         --target "$machine-unknown-linux-gnu.2.17" --target-dir "$build/zig/target"
     for program in pmmpi-names pmmpi-gpus; do
         install --strip "$build/zig/target/$machine-unknown-linux-gnu/release/$program" "$stage/lib/pmmpi"
     done
+    install --strip "$build/zig/target/$machine-unknown-linux-gnu/release/pmmpi" "$stage/lib/pmmpi/pmmpi-dynamic"
 
     make --no-print-directory -s install-staged STAGE="$stage" DESTDIR="$work/$name" PREFIX=
     pack "$name"

@@ -22,7 +22,8 @@ printf 'Source: pmmpi\n' > "$root/debian/control"
 links() {
     (cd "$root" && dpkg-shlibdeps -O --ignore-missing-info "$@" 2> /dev/null | sed -n 's/^shlibs:Depends=//p')
 }
-needed=$(links "$tree/usr/bin/pmmpi-report" "$tree"/usr/lib/pmmpi/pmmpi-topology "$tree"/usr/lib/pmmpi/pmmpi-names "$tree"/usr/lib/pmmpi/pmmpi-gpus)
+needed=$(links "$tree/usr/bin/pmmpi-report" "$tree"/usr/lib/pmmpi/pmmpi-topology "$tree"/usr/lib/pmmpi/pmmpi-names "$tree"/usr/lib/pmmpi/pmmpi-gpus \
+    "$tree"/usr/lib/pmmpi/pmmpi-dynamic)
 runners=$(links "$tree"/usr/lib/pmmpi/pmmpi-runner-* || true)
 
 mkdir "$tree/DEBIAN"

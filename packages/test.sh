@@ -65,7 +65,8 @@ uses="
 # SKIP=archives uses the archives of the last call.
 step "archives"
 [ "${SKIP-}" = archives ] || CARGO=${CARGO:-cargo} packages/archives.sh "$build" "$version"
-for file in bin/pmmpi bin/pmmpi-report lib/pmmpi/pmmpi-topology lib/pmmpi/pmmpi-names lib/pmmpi/pmmpi-gpus lib/pmmpi/libpmmpi_agent.so; do
+for file in bin/pmmpi bin/pmmpi-report lib/pmmpi/pmmpi-topology lib/pmmpi/pmmpi-names lib/pmmpi/pmmpi-gpus \
+    lib/pmmpi/pmmpi-dynamic lib/pmmpi/libpmmpi_agent.so; do
     tar -xJf "$dist/$binary.tar.xz" -C "$work" "$binary/$file"
     newest=$(objdump -T "$work/$binary/$file" 2> /dev/null | grep -oE 'GLIBC_[0-9.]+' | sort -uV | tail -1)
     echo "$file: ${newest:-static}"

@@ -211,6 +211,29 @@ fn a_kernel_that_cannot_run_says_why() {
     assert!(node["kernels"]["fma"]["value"].as_f64().is_some());
 }
 
+/// The installed pmmpi is static and cannot load a library, so another program of pmmpi does.
+#[test]
+fn dgemm_uses_the_library_that_the_user_names() {
+    let (out, _alone) = (Folder::new("screen-blas"), machine());
+    let known = rig::tool::run(Command::new("ldconfig").arg("-p")).success().out();
+    let blas = known.lines().find(|line| line.trim_start().starts_with("libblas.so.3 "));
+    let blas = blas.and_then(|line| line.rsplit(' ').next()).expect("a line of libblas.so.3");
+    let args = ["screen", "--kernels", "dgemm", "--rounds", "1", "--blas", blas, "--out"];
+    rig::tool::run(Command::new(pmmpi()).args(args).arg(out.path())).success();
+    let report = checked_report(out.path());
+    let notes = report["screen"]["kernels"][0]["notes"].to_string();
+    assert!(notes.contains(blas), "{notes}");
+    assert!(report["screened"][0]["kernels"]["dgemm"]["value"].as_f64().is_some(), "{report:#}");
+    for (library, told) in [
+        ("/nowhere/libblas.so", "pmmpi: --blas: Cannot load the BLAS library /nowhere/libblas.so"),
+        ("libc.so.6", "pmmpi: --blas: The library libc.so.6 has no function cblas_dgemm"),
+    ] {
+        let args = ["screen", "--kernels", "dgemm", "--blas", library];
+        let output = rig::tool::run(Command::new(pmmpi()).args(args));
+        assert!(output.code() == 2 && output.err().starts_with(told), "{}", output.err());
+    }
+}
+
 #[test]
 fn wrong_usage_is_refused_before_anything_starts() {
     for (args, told) in [

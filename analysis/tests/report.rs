@@ -563,8 +563,9 @@ fn results_beside_a_folder_of_run_files_are_read() {
     std::fs::write(beside.join("results.csv"), "node,run,elapsed_s\nn1,0,1.5\nn2,0,1.6\n").unwrap();
     let found = json(&report(&["report", beside.to_str().unwrap(), "--format", "json"]));
     assert_valid("report", &found);
-    let nodes: Vec<&str> =
+    let mut nodes: Vec<&str> =
         found["nodes"].as_array().unwrap().iter().map(|node| node["node"].as_str().unwrap()).collect();
+    nodes.sort_unstable();
     assert_eq!(nodes, ["n1", "n2"], "{found:#}");
     assert!(found["runs"].as_array().unwrap().is_empty());
     let codes: Vec<&str> =

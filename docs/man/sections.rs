@@ -34,8 +34,8 @@ pub const ENVIRONMENT: Section = (
     "ENVIRONMENT",
     "PMMPI_OUT     the folder for run files, if --out names no folder
 PMMPI_LIBDIR  the folder of libpmmpi_agent.so, pmmpi-topology, pmmpi-names,
-              pmmpi-gpus and the runners (default: ../lib/pmmpi relative to
-              pmmpi's own folder, or else pmmpi's own folder)",
+              pmmpi-gpus, pmmpi-dynamic and the runners (default: ../lib/pmmpi
+              relative to pmmpi's own folder, or else pmmpi's own folder)",
 );
 pub const LIST_ENVIRONMENT: Section = (
     "ENVIRONMENT",

@@ -55,6 +55,20 @@ pub fn gpus() -> Option<PathBuf> {
     find("pmmpi-gpus").ok()
 }
 
+/// pmmpi as a program that can load libraries: a statically linked program cannot.
+pub fn dynamic() -> Result<PathBuf, Failure> {
+    if cfg!(target_feature = "crt-static") {
+        return find("pmmpi-dynamic");
+    }
+    own_file()
+}
+
+/// The file of this program.
+pub fn own_file() -> Result<PathBuf, Failure> {
+    std::env::current_exe()
+        .map_err(|e| Failure::own(format_args!("pmmpi cannot find its own file in /proc: {e}")))
+}
+
 /// The program that reports.
 pub fn report() -> Result<PathBuf, Failure> {
     let report = own_folder().map(|folder| folder.join("pmmpi-report")).filter(|path| path.exists());

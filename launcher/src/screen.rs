@@ -29,7 +29,6 @@ use pmmpi_workload::screen_plan::{ScreenPlan, ScreenWork, WorkKind};
 use pmmpi_workload::{Failure, screen_report, screen_rounds, signals};
 use settings::{ScreenSettings, Works};
 use std::ffi::OsString;
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 use supervisor::Supervisor;
@@ -142,23 +141,25 @@ fn works(settings: &ScreenSettings, launch: &Launch) -> Result<Vec<ScreenWork>, 
             Ok(vec![ScreenWork { name, kind: WorkKind::Program, program, argv: argv.clone() }])
         }
         Works::Kernels(kernels) => {
-            let own = own_file()?;
+            let own = own_files::own_file()?;
             let work = |(name, options): &(&'static str, Vec<OsString>)| {
+                let loads_library = options.iter().any(|option| option == KernelArgs::BLAS);
+                let program = if loads_library { own_files::dynamic()? } else { own.clone() };
                 let words = ["pmmpi", kernel::COMMAND, *name].map(OsString::from);
                 let ranks = launch.local_size.filter(|ranks| *ranks > 1 && !options.is_empty());
                 let ranks = ranks.map(|ranks| [KernelArgs::RANKS_OF_NODE.into(), ranks.to_string().into()]);
-                ScreenWork {
+                Ok(ScreenWork {
                     name: (*name).to_owned(),
                     kind: if *name == kernel_list::NET { WorkKind::Net } else { WorkKind::Kernel },
-                    program: own.clone(),
+                    program,
                     argv: words
                         .into_iter()
                         .chain(options.iter().cloned())
                         .chain(ranks.into_iter().flatten())
                         .collect(),
-                }
+                })
             };
-            Ok(kernels.iter().map(work).collect())
+            kernels.iter().map(work).collect()
         }
     }
 }
@@ -200,13 +201,8 @@ fn plan(
 /// The command that acts on the findings.
 fn act(settings: &ScreenSettings) -> Result<Option<Vec<OsString>>, Failure> {
     let Some(options) = &settings.act else { return Ok(None) };
-    let own = own_file()?.into_os_string();
+    let own = own_files::own_file()?.into_os_string();
     Ok(Some([own, act_in_slurm::COMMAND.into()].into_iter().chain(options.iter().cloned()).collect()))
-}
-
-fn own_file() -> Result<PathBuf, Failure> {
-    std::env::current_exe()
-        .map_err(|e| Failure::own(format_args!("pmmpi cannot find its own file in /proc: {e}")))
 }
 
 /// All runs of a screen are one series and one session.

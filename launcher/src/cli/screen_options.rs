@@ -173,6 +173,9 @@ pub struct KernelArgs {
     /// Library with cblas_dgemm
     #[arg(long)]
     pub blas: Option<PathBuf>,
+    /// Only check the library, and run no kernel
+    #[arg(long)]
+    pub check: bool,
     /// Folder for the file of the kernel `disk`
     #[arg(long)]
     pub disk: Option<PathBuf>,
@@ -180,6 +183,8 @@ pub struct KernelArgs {
 
 impl KernelArgs {
     pub const RANKS_OF_NODE: &str = "--ranks-of-node";
+    pub const BLAS: &str = "--blas";
+    pub const CHECK: &str = "--check";
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -1,6 +1,7 @@
 //! One kernel of `pmmpi screen`, in a process of its own: a wrong pointer or a hanging disk then harms no other kernel.
 
 use crate::cli::options::{KernelArgs, StoresArg};
+use crate::own_files;
 use crate::validate::{last_level_caches, limit_bytes};
 use pmmpi::node::{Cores, CpuSet, Hardware};
 use pmmpi::order_statistics::of_ascending;
@@ -13,6 +14,7 @@ use pmmpi_workload::Failure;
 use pmmpi_workload::kernel_process::{KERNEL_SOCKET, MeasuringProcess};
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::path::Path;
+use std::process::Command;
 
 /// The hidden command that runs a kernel.
 pub const COMMAND: &str = "screen-kernel";
@@ -64,6 +66,9 @@ impl Size {
 
 /// Runs the kernel and sends its results to the process that measures it.
 pub fn run(typed: &KernelArgs) -> Result<End, Failure> {
+    if let (true, Some(library)) = (typed.check, &typed.blas) {
+        return check_blas(library).map(|()| End::Exited(0));
+    }
     // SAFETY: checks whether the descriptor is open; it is the one that the measuring process passed on.
     let socket = unsafe {
         if libc::fcntl(KERNEL_SOCKET, libc::F_GETFD) < 0 {
@@ -257,7 +262,23 @@ fn kernel(typed: &KernelArgs, root: &Path, cores: &[u32]) -> Result<Box<dyn Kern
 
 /// Refuses a library that is no BLAS, before any node starts.
 pub fn check_blas(library: &Path) -> Result<(), Failure> {
+    if cfg!(target_feature = "crt-static") {
+        return check_blas_elsewhere(library);
+    }
     Blas::open(library).map(drop).map_err(|e| Failure::usage(format_args!("--blas: {e}")))
+}
+
+/// The same in the program that can load libraries.
+fn check_blas_elsewhere(library: &Path) -> Result<(), Failure> {
+    let program = own_files::dynamic()?;
+    let options = [COMMAND, "dgemm", KernelArgs::CHECK, KernelArgs::BLAS];
+    let output = Command::new(&program).args(options).arg(library).output();
+    let output = output.map_err(|e| Failure::own(format_args!("{}: {e}", program.display())))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    Err(Failure::usage(said.trim().trim_start_matches("pmmpi: ")))
 }
 
 #[cfg(test)]
@@ -306,6 +327,7 @@ mod tests {
                 ranks_of_node: 1,
                 stores: StoresArg::Ordinary,
                 blas: None,
+                check: false,
                 disk: Some("/tmp".into()),
             };
             let made = kernel(&typed, Path::new("/"), &[0]);

@@ -1,7 +1,7 @@
 //! The kernels that `pmmpi screen` runs, with their options.
 
 use super::kernel::{self, Size};
-use crate::cli::options::{ScreenArgs, StoresArg};
+use crate::cli::options::{KernelArgs, ScreenArgs, StoresArg};
 use pmmpi_workload::Failure;
 use std::ffi::OsString;
 
@@ -61,7 +61,7 @@ fn options(name: &str, typed: &ScreenArgs) -> Result<Vec<OsString>, Failure> {
         "dgemm" => {
             if let Some(blas) = &typed.blas {
                 kernel::check_blas(blas)?;
-                options.extend(["--blas".into(), blas.into()]);
+                options.extend([KernelArgs::BLAS.into(), blas.into()]);
             }
         }
         "disk" => options.extend(typed.disk.iter().flat_map(|folder| ["--disk".into(), folder.into()])),

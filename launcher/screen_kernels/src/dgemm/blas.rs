@@ -53,8 +53,7 @@ impl Blas {
         let shown = path.display();
         if cfg!(target_feature = "crt-static") {
             return Err(Error::Setting(format!(
-                "Cannot load the BLAS library {shown}: this pmmpi is statically linked; use a \
-                 dynamically linked pmmpi, for example target/release/pmmpi of a build"
+                "Cannot load the BLAS library {shown}: this program is statically linked"
             )));
         }
         // SAFETY: runs the initialisation of a library that the user chose to run.
