@@ -221,7 +221,7 @@ fn dgemm_uses_the_library_that_the_user_names() {
     let args = ["screen", "--kernels", "dgemm", "--rounds", "1", "--blas", blas, "--out"];
     rig::tool::run(Command::new(pmmpi()).args(args).arg(out.path())).success();
     let report = checked_report(out.path());
-    let notes = report["screen"]["kernels"][0]["notes"].to_string();
+    let notes = report["kernels"][0]["notes"].to_string();
     assert!(notes.contains(blas), "{notes}");
     assert!(report["screened"][0]["kernels"]["dgemm"]["value"].as_f64().is_some(), "{report:#}");
     for (library, told) in [
