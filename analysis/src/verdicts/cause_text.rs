@@ -164,15 +164,17 @@ fn of_cause(cause: &Cause) -> String {
             percent(*bytes)
         ),
         CauseKind::SnoopFilter { fills, reads, evictions } => {
-            let reads = reads.map(|by| format!(", and the node read {} more bytes from memory", percent(by)));
+            // The lines that came back need not be more than the L2 caches of usual runs read.
+            let fills = (*fills > 0.0)
+                .then(|| format!("the node's L2 caches read {} more bytes; ", percent(*fills)))
+                .unwrap_or_default();
+            let reads = reads.map(|by| format!("the node read {} more bytes from memory; ", percent(by)));
             let evictions = evictions.map_or_else(
                 || "a snoop filter may evict lines that cores still use".to_owned(),
                 |by| format!("the snoop filters evicted {} more lines", percent(by)),
             );
             format!(
-                "{more} more cycles per instruction; the node's L2 caches read {} more bytes{}; {evictions} (huge pages \
-                 of 1 GiB help)",
-                percent(*fills),
+                "{more} more cycles per instruction; {fills}{}{evictions} (huge pages of 1 GiB help)",
                 reads.unwrap_or_default()
             )
         }

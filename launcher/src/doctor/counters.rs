@@ -202,7 +202,7 @@ fn mend(gap: Gap, machine: &dyn Machine) -> String {
              sysctl -w kernel.nmi_watchdog=0"
                 .to_owned()
         }
-        Gap::Unavailable(WhyUnavailable::NoRoom(_)) => {
+        Gap::Unavailable(WhyUnavailable::NoRoom(libc::EMFILE)) => {
             "# raise the hard limit on open files (ulimit -Hn), for example in /etc/security/limits.conf"
                 .to_owned()
         }

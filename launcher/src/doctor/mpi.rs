@@ -233,12 +233,14 @@ pub fn runners(machine: &dyn Machine) -> Check {
     const NAME: &str = "runners";
     let families = families(machine);
     let mut found = Vec::new();
+    // A broken runner counts more than a missing one.
+    let mut lacks = None;
     for family in [RunnerFamily::OpenMpi, RunnerFamily::Mpich] {
         let (name, is_here) = (family.name(), families.contains(&family));
         let Some(runner) = machine.library(&format!("pmmpi-runner-{name}")) else {
             if is_here {
                 let package = if family == RunnerFamily::OpenMpi { "libopenmpi-dev" } else { "libmpich-dev" };
-                return Check::limits(
+                let lack = Check::limits(
                     NAME,
                     format!("no runner for {name}, although {name} is installed here"),
                     format!(
@@ -250,6 +252,7 @@ pub fn runners(machine: &dyn Machine) -> Check {
                          the PREFIX of make install"
                     ),
                 );
+                lacks.get_or_insert(lack);
             }
             continue;
         };
@@ -272,6 +275,9 @@ pub fn runners(machine: &dyn Machine) -> Check {
             }
             Some(_) => found.push(format!("{name} (this MPI is not installed here)")),
         }
+    }
+    if let Some(lack) = lacks {
+        return lack;
     }
     if found.is_empty() {
         let meaning = "pmmpi needs a runner only under an MPI launcher, for plain programs and for `pmmpi \
@@ -477,6 +483,10 @@ mod tests {
         assert!(check.found.ends_with("pmmpi-runner-openmpi: libmpi.so.40 => not found"), "{}", check.found);
         assert!(check.fix.unwrap().contains("LD_LIBRARY_PATH"));
         assert_eq!(runners(&here().answering(RUNNER, failing("exec format error"))).status, Status::Broken);
+        // A broken runner is told, although the runner of another MPI is missing.
+        let both = Fake::new().program("ldconfig", CACHE).program("mpirun", HYDRA);
+        let check = runners(&both.answering("lib/pmmpi/pmmpi-runner-mpich", not_found()));
+        assert!(check.status == Status::Broken && check.found.contains("runner-mpich"), "{check:?}");
         // The runner of an MPI that is not here may lack its library.
         assert_eq!(runners(&Fake::new().answering(RUNNER, not_found())).status, Status::Ok);
     }
