@@ -90,12 +90,21 @@ impl Site {
         self.wait_for_job(&job)
     }
 
+    /// A value that `scontrol show job` shows, such as that of "JobState=".
+    fn job_field(&self, job: &str, name: &str) -> String {
+        let shown = self.run("scontrol", &["show", "job", job]).success().out();
+        let value = shown.split_whitespace().find_map(|word| word.strip_prefix(name).map(str::to_owned));
+        value.unwrap_or_else(|| panic!("{name} in {shown}"))
+    }
+
+    /// The numbers of the jobs with this name that wait.
+    fn pending(&self, name: &str) -> Vec<String> {
+        let shown = self.run("squeue", &["-h", "-n", name, "-t", "PENDING", "-o", "%i"]).success().out();
+        shown.lines().map(str::to_owned).collect()
+    }
+
     fn wait_for_job(&self, job: &str) -> Ended {
-        let field = |name: &str| {
-            let shown = self.run("scontrol", &["show", "job", job]).success().out();
-            let value = shown.split_whitespace().find_map(|word| word.strip_prefix(name).map(str::to_owned));
-            value.unwrap_or_else(|| panic!("{name} in {shown}"))
-        };
+        let field = |name: &str| self.job_field(job, name);
         let goes_on =
             || ["PENDING", "CONFIGURING", "RUNNING", "COMPLETING"].contains(&field("JobState=").as_str());
         assert!(tool::is_over_within(WAIT, || !goes_on()), "{}", self.run("squeue", &[]).out());
@@ -171,7 +180,10 @@ fn a_slow_node_is_drained_and_returns_when_it_is_repaired() {
         ("PMMPI_OPTIONS", &options),
         ("PMMPI_AGAIN", "tomorrow"),
     ];
-    let ended = site.batch(&variables, &["--nodes=4"], "weekly.sbatch", &[]);
+    let features = ["update", "NodeName=node[0-3]", "AvailableFeatures=fast", "ActiveFeatures=fast"];
+    site.run("scontrol", &features).success();
+    let request = ["--nodes=4", "--account=lab", "--time=50", "--constraint=fast"];
+    let ended = site.batch(&variables, &request, "weekly.sbatch", &[]);
     assert_eq!(ended.code, "3:0", "{}", ended.output);
     assert!(ended.output.contains("node2: done: drain"), "{}", ended.output);
     site.wait_for_node2("drained");
@@ -179,8 +191,13 @@ fn a_slow_node_is_drained_and_returns_when_it_is_repaired() {
     assert_eq!(["node0", "node1", "node3"].map(|node| site.reason(node)), ["", "", ""]);
     assert_eq!(read(site.file("site/exclude.txt")), "node2\n", "{}", ended.output);
     check_metrics(&site);
-    let waiting = site.run("squeue", &["-h", "-n", "pmmpi-weekly", "-o", "%T %D %r"]).success().out();
-    assert_eq!(waiting, "PENDING 4 BeginTime\n");
+    // The next job makes the same request, and does not need the drained node.
+    let next = site.pending("pmmpi-weekly");
+    let fields = ["JobState=", "NumNodes=", "Account=", "TimeLimit=", "Features="];
+    assert_eq!(
+        next.iter().map(|job| fields.map(|name| site.job_field(job, name))).collect::<Vec<_>>(),
+        [["PENDING", "3-4", "lab", "00:50:00", "fast"]]
+    );
     site.run("scancel", &["-n", "pmmpi-weekly"]).success();
 
     let table: String = (0..NODES).map(|node| format!("node{node} {}\n", node + 1)).collect();
@@ -218,6 +235,31 @@ fn a_slow_node_is_drained_and_returns_when_it_is_repaired() {
         "{}",
         refused.output
     );
+}
+
+/// If the job ends with an error, monitoring still gets the rounds that were saved.
+#[test]
+fn a_weekly_screen_that_fails_writes_its_metrics_and_keeps_its_status() {
+    let Some(site) = Site::new() else { return };
+    // As if a process of a rank was killed.
+    site.program("bin/srun", "/usr/bin/srun \"$@\"; exit 137");
+    let variables = [
+        ("PMMPI_SRUN_MPI", manager(Mpi::Mpich).trim_start_matches("--mpi=")),
+        ("PMMPI_OPTIONS", "--kernels fma --rounds 3"),
+        ("PMMPI_AGAIN", "tomorrow"),
+        ("PMMPI_NODES", "2-4"),
+    ];
+    let ended = site.batch(&variables, &["--nodes=2"], "weekly.sbatch", &[]);
+    assert_eq!(ended.code, "137:0", "{}", ended.output);
+    let next = site.pending("pmmpi-weekly");
+    assert_eq!(next.iter().map(|job| site.job_field(job, "NumNodes=")).collect::<Vec<_>>(), ["2-4"]);
+    site.run("scancel", &["-n", "pmmpi-weekly"]).success();
+    let metrics = read(site.file("site/metrics/pmmpi.prom"));
+    assert!(metrics.contains("pmmpi_node_suggests_drain{"), "{metrics}");
+    assert!(site.file("site/exclude.txt").exists());
+    let of_job = read(site.file("site/metrics/pmmpi-weekly.prom"));
+    assert!(of_job.contains("\npmmpi_screen_last_exit_status 137\n"), "{of_job}");
+    assert!(of_job.contains("\npmmpi_screen_last_success_timestamp_seconds 0\n"), "{of_job}");
 }
 
 /// Python's client of Prometheus reads both files.
