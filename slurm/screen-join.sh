@@ -26,4 +26,9 @@ pmmpi export -o "$folder/archive-alone" "${finished[@]}"
 failed=0
 pmmpi report ${PMMPI_FAIL_ON:+--fail-on "$PMMPI_FAIL_ON"} "${finished[@]}" || failed=$?
 echo "nodes to avoid: $(cat "$results/exclude.txt")"
+if [ -f "$results/nodes" ]; then
+    # A node has no result if it was down or drained, if its job failed, or if the job has not run.
+    missing=$(sort -u "$results/nodes" | while read -r node; do [ -d "$results/$node" ] || echo "$node"; done)
+    [ -z "$missing" ] || echo "nodes without a result: $(paste -sd, <<< "$missing")"
+fi
 exit "$failed"

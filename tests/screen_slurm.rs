@@ -319,6 +319,37 @@ fn nodes_are_compared_that_jobs_measured_one_after_another() {
     assert!(none.code() == 4 && none.err().contains("no node of session other"), "{}", none.err());
 }
 
+/// A drained node gets no job. The nodes are compared although the job of another node never started.
+#[test]
+fn nodes_that_never_run_a_job_do_not_prevent_the_comparison() {
+    let Some(site) = Site::new() else { return };
+    site.run("scontrol", &["update", "NodeName=node3", "State=DRAIN", "Reason=repair"]).success();
+    let busy = ["--parsable", "--exclusive", "-w", "node1", "--output=/dev/null", "--wrap=sleep 300"];
+    let busy = site.run("sbatch", &busy).success().out().trim().to_owned();
+    assert!(tool::is_over_within(WAIT, || site.job_field(&busy, "JobState=") == "RUNNING"));
+
+    let mut submit = site.command(&path_of("screen-array.sbatch"), &["node[0-1,3]"]);
+    submit.env("PMMPI_SESSION", "some").env("PMMPI_ROUNDS", "3").env("PMMPI_OPTIONS", "-- true");
+    let submitted = tool::run(&mut submit).success();
+    assert_eq!(submitted.err(), "node3 gets no job, because it is drained\n");
+    let said = submitted.out();
+    assert!(said.contains("session some. ") && said.contains("screen-join.sh some\n"), "{said}");
+    let join = said.split_whitespace().last().expect("sbatch says the number").to_owned();
+    let measured = site.file("site/results/some/node0");
+    assert!(tool::is_over_within(WAIT, || measured.is_dir()), "{}", site.run("squeue", &[]).out());
+    let waiting = site.pending("pmmpi-screen-one");
+    assert_eq!(waiting.len(), 1, "{}", site.run("squeue", &[]).out());
+    // At this time Slurm removes the job, as scancel does now.
+    assert!(site.job_field(&waiting[0], "Deadline=").starts_with("20"));
+    assert_eq!(site.job_field(&join, "JobState="), "PENDING");
+    site.run("scancel", &[waiting[0].as_str()]).success();
+    let ended = site.wait_for_job(&join);
+    assert_eq!(ended.code, "0:0", "{}", ended.output);
+    assert!(ended.output.ends_with("nodes without a result: node1,node3\n"), "{}", ended.output);
+    site.run("scancel", &[busy.as_str()]).success();
+    site.wait_for_job(&busy);
+}
+
 /// slurmd itself calls the program on each node.
 #[test]
 fn an_idle_node_measures_itself_and_stops_for_a_job() {
