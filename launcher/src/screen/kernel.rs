@@ -127,6 +127,7 @@ fn measure(
     }
     let repetitions = repetitions(&typed.kernel);
     let mut kernel = kernel(typed, root, &cores)?;
+    measuring.send_faults(typed.blas.is_some());
     report.measures = kernel.measures().iter().map(measure_record).collect();
     let team = Team::new(&cores)?;
     kernel.prepare(&team)?;

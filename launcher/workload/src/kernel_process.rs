@@ -2,10 +2,12 @@
 //!
 //! The two processes speak over a pair of sockets. The kernel prepares its data and says that it is ready. The measuring
 //! process passes the barrier, and says go. The kernel says that its timed repetitions are done, checks its results, and
-//! sends them. A kernel that fails sends the reason instead of its next word.
+//! sends them. A kernel that fails sends the reason instead of its next word; so does a kernel with a hardware exception
+//! (`kernel_fault`).
 
+use crate::kernel_fault::{self, FAULT, KernelFault};
 use crate::process::{Prepared, Running};
-use pmmpi::record::{KernelReport, wire};
+use pmmpi::record::{KernelReport, KernelResult, wire};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
@@ -60,9 +62,18 @@ impl KernelProcess {
 
     /// The results; `None` if the kernel ended without them or took too long.
     pub fn report(&mut self) -> Option<KernelReport> {
-        if self.heard != RESULTS && !self.hears(RESULTS) {
-            return None;
+        if ![RESULTS, FAULT].contains(&self.heard) {
+            self.hears(RESULTS);
         }
+        match self.heard {
+            RESULTS => wire::decode(&self.rest()?).ok(),
+            FAULT => Some(report_of(KernelFault::of_message(&self.rest()?)?)),
+            _ => None,
+        }
+    }
+
+    /// All that the kernel still sends.
+    fn rest(&mut self) -> Option<Vec<u8>> {
         let mut bytes = Vec::new();
         let mut part = [0; 4096];
         while self.has_news() {
@@ -73,7 +84,7 @@ impl KernelProcess {
                 Ok(_) | Err(_) => return None,
             }
         }
-        wire::decode(&bytes).ok()
+        Some(bytes)
     }
 
     /// The time that is left of the limit; `None` if there is no limit.
@@ -107,6 +118,12 @@ impl KernelProcess {
     }
 }
 
+/// A kernel with a hardware exception has no results.
+fn report_of(fault: KernelFault) -> KernelReport {
+    let result = KernelResult { wrong: Some(fault.to_string()), ..KernelResult::default() };
+    KernelReport { result, ..KernelReport::default() }
+}
+
 fn from_now(timeout: Option<Duration>) -> Option<Instant> {
     timeout.and_then(|timeout| Instant::now().checked_add(timeout))
 }
@@ -118,6 +135,12 @@ impl MeasuringProcess {
     /// The process at the other end of the inherited socket `socket`.
     pub fn new(socket: UnixStream) -> Self {
         Self(socket)
+    }
+
+    /// From now on, a hardware exception of this process is a wrong result. `uses_library`: the kernel calls a library
+    /// of the user, which may itself be the cause.
+    pub fn send_faults(&self, uses_library: bool) {
+        kernel_fault::send_on(self.0.as_raw_fd(), uses_library);
     }
 
     /// Says that the kernel is ready, and waits for the start of the timed repetitions.
@@ -144,7 +167,7 @@ impl MeasuringProcess {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pmmpi::record::{End, KernelResult};
+    use pmmpi::record::End;
     use std::ffi::OsString;
     use std::path::Path;
 
@@ -178,6 +201,26 @@ mod tests {
         assert!(!kernel.is_ready());
         assert_eq!(kernel.report().map(|report| report.result), Some(failed));
         assert_eq!(kernel.running.wait(None).unwrap().end, End::Exited(1));
+    }
+
+    /// In each phase: while it prepares, in the timed repetitions, and in the check.
+    #[test]
+    fn a_hardware_exception_is_a_wrong_result() {
+        let fault = format!("printf 'f\\013{}' >&3", "\\000".repeat(31));
+        let go = "printf r >&3; read -n1 -u3 word; ";
+        for phases in [String::new(), go.to_owned(), format!("{go}printf d >&3; ")] {
+            let mut kernel = shell(&format!("{phases}{fault}"), Some(Duration::from_secs(60)));
+            if kernel.is_ready() {
+                kernel.go();
+                kernel.is_done();
+            }
+            let report = kernel.report().unwrap();
+            let wrong = report.result.wrong.clone().unwrap();
+            assert!(wrong.starts_with("wrong result on hardware thread 0: a wrong pointer"), "{wrong}");
+            assert!(wrong.contains("signal 11 at address 0x0"), "{wrong}");
+            assert!(report.result.values.is_empty() && report.result.failed.is_none());
+            assert_eq!(kernel.running.wait(None).unwrap().end, End::Exited(0));
+        }
     }
 
     #[test]

@@ -45,6 +45,18 @@ proptest! {
         let wrong = ring.check(3).unwrap_err();
         prop_assert_eq!((wrong.element, wrong.wrong_count, wrong.hardware_thread), (line as u64, 1, 3));
     }
+
+    /// A flipped bit in the order, too, even if the order then has a line that does not exist.
+    #[test]
+    fn a_flipped_bit_in_the_order_is_found(
+        lines in 2..3000u32,
+        place in any::<prop::sample::Index>(),
+        bit in 0..32u32,
+    ) {
+        let mut ring = Ring::new(lines, false, 1).unwrap();
+        ring.order[place.index(lines as usize)] ^= 1 << bit;
+        prop_assert_eq!(ring.check(3).unwrap_err().hardware_thread, 3);
+    }
 }
 
 /// Prefetchers find no order: hardly any line is near the line before it, and no distance is frequent.
