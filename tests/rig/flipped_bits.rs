@@ -38,7 +38,7 @@ fn flip(process: i32, turn: u64) -> std::io::Result<()> {
     for line in fs::read_to_string(format!("/proc/{process}/maps"))?.lines() {
         let Some([from, to]) = large_anonymous(line) else { continue };
         for place in 0..PLACES {
-            // Of a floating-point number, this is the highest bit of the fraction.
+            // Of a floating-point number, this is the highest bit of the fraction. A pointer is then invalid.
             let middle = (to - from) / PLACES * (2 * place + 1) / 2;
             let at = ((from + middle) & !7) + 8 * turn + 6;
             let mut byte = [0];
