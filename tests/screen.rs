@@ -214,6 +214,11 @@ fn a_kernel_that_cannot_run_says_why() {
     let node = &report["screened"][0];
     assert_eq!((&node["verdict"], &node["kernel"]), (&"FAILED".into(), &"triad".into()), "{node:#}");
     assert!(node["kernels"]["fma"]["value"].as_f64().is_some());
+    // Only of `fma`, pmmpi knows how many instructions it executes.
+    let mut runs = out.runs();
+    runs.retain(|run| !run.expected.is_empty());
+    assert_eq!(rounds_of(&runs, "fma"), [(0, 1)]);
+    assert!(runs.len() == 1 && runs[0].expected[0].instructions > 1_000_000, "{:?}", runs[0].expected);
 }
 
 /// The installed pmmpi is static and cannot load a library, so another program of pmmpi does.

@@ -100,7 +100,7 @@ pub struct Run {
     /// The options that asked for events beside the default set.
     #[serde(skip)]
     pub asked: Vec<AskedFor>,
-    /// What `--expect` gives.
+    /// What `--expect` gives, or what a kernel of `pmmpi screen` should execute.
     #[serde(skip)]
     pub expected: Vec<ExpectedInstructions>,
     /// Set if the run is a round of `pmmpi screen`.

@@ -90,6 +90,8 @@ pub struct KernelReport {
     pub result: KernelResult,
     /// User and system CPU time of its timed repetitions (ns).
     pub cpu_ns: [i64; 2],
+    /// How many instructions its threads execute in the timed repetitions; `None` if this is not known.
+    pub expected_instructions: Option<u64>,
 }
 
 impl Screened {

@@ -17,8 +17,11 @@ use crate::kernel::{Kernel, Measure, Repetition, rate};
 use crate::team::{PerThread, Span, Team};
 
 const MEASURES: [Measure; 1] = [Measure { name: "fma", unit: "GFLOP/s", larger_is_better: true }];
-/// Steps of each chain in a call; a multiple of 4.
+/// Steps of each chain in a call; a multiple of [`TRIP_STEPS`].
 const STEPS: u64 = 1 << 20;
+/// Steps of each chain in a trip of the loop. A trip has two more instructions: one counts, and one jumps.
+const TRIP_STEPS: u64 = 4;
+const TRIP_INSTRUCTIONS: u64 = 2;
 /// The longest vectors have this many doubles.
 const MOST_LANES: usize = 8;
 const MOST_CHAINS: usize = 16;
@@ -45,6 +48,8 @@ struct Chains {
     run: unsafe extern "C" fn(u64, *const f64, *mut f64),
     chains: usize,
     lanes: usize,
+    /// Instructions of a chain's step.
+    step_instructions: u64,
     rounding: Rounding,
 }
 
@@ -125,6 +130,11 @@ impl Kernel for Fma {
     /// [`Kernel::run`] has checked each call.
     fn check(&mut self, _team: &Team) -> Result<(), Error> {
         Ok(())
+    }
+
+    fn expected_instructions(&self) -> Option<u64> {
+        let trips = u64::from(self.settings.calls) * (STEPS / TRIP_STEPS);
+        Some(self.instruction_count() * self.chains.step_instructions + trips * TRIP_INSTRUCTIONS)
     }
 
     fn notes(&self) -> Vec<String> {

@@ -52,6 +52,11 @@ pub trait Kernel {
     /// Checks the results of all repetitions since [`Kernel::prepare`] that [`Kernel::run`] did not check itself.
     fn check(&mut self, team: &Team) -> Result<(), Error>;
 
+    /// How many instructions the loops of one thread execute in a repetition; `None` if this is not known.
+    fn expected_instructions(&self) -> Option<u64> {
+        None
+    }
+
     /// What the reader of the values must know, for example that the system gave no huge pages.
     fn notes(&self) -> Vec<String> {
         Vec::new()

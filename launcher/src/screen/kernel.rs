@@ -143,6 +143,8 @@ fn measure(
     let after_ns = cpu_ns();
     measuring.say_done().map_err(Stopped::Measuring)?;
     report.cpu_ns = [0, 1].map(|at| after_ns[at] - before_ns[at]);
+    let of_repetition = kernel.expected_instructions().map(|of_thread| of_thread * team.len() as u64);
+    report.expected_instructions = of_repetition.map(|expected| expected * repetitions as u64);
     report.result.notes = kernel.notes();
     report.result.work = work(&typed.kernel, cores.len());
     kernel.check(&team)?;

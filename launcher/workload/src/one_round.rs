@@ -75,6 +75,8 @@ pub(crate) struct Round {
     pub gather_ns: i64,
     /// The channels that the round used.
     pub channels: u16,
+    /// How many instructions this rank's kernel executes.
+    pub expected_instructions: Option<u64>,
 }
 
 /// Collective over the ranks of `fabric`.
@@ -146,6 +148,7 @@ pub(crate) fn measure<F: Pairwise>(
         Some(report) => Some(report.cpu_ns),
         None => Some([own.cpu_user_ns, own.cpu_system_ns]),
     };
+    let expected_instructions = report.as_ref().and_then(|report| report.expected_instructions);
     let done = Work { end: own.for_the_record(), child_cpu_ns, kernel: report };
     let watched = watch.map(|watch| watch.end(&host, PATIENCE_ALONE)).unwrap_or_default();
     let of_node = OfNode { host, watched };
@@ -153,7 +156,7 @@ pub(crate) fn measure<F: Pairwise>(
     entered.and(left)?;
     let gather_ns = live.gather_ns.load(Ordering::Relaxed);
     let channels = net.as_ref().map_or(0, Net::channels);
-    Ok(Round { own, size, parts, started_unix_ns, gather_ns, channels })
+    Ok(Round { own, size, parts, started_unix_ns, gather_ns, channels, expected_instructions })
 }
 
 /// How the work of this process ended.

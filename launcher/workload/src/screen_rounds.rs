@@ -3,6 +3,7 @@
 //!
 //! Each kernel of each round is a run of its own, saved before the next one starts.
 
+use crate::kernel_instructions;
 use crate::net::{self, NetRound};
 use crate::one_round::{self, Round, RoundKind, RoundWork};
 use crate::process::Prepared;
@@ -291,6 +292,9 @@ impl ScreenRounds<'_> {
             .map_err(|e| Failure::own(format_args!("pmmpi cannot decode the record of a rank: {e}")))?;
         run.keep_options(&settings.selection);
         let screened = run.screened.get_or_insert_default();
+        let ranks = run.ranks.len();
+        let of_rank_0 = round.expected_instructions;
+        run.expected.extend(kernel_instructions::of_all(of_rank_0, &screened.results, ranks));
         screened.kernel = work.kind.is_kernel().then(|| work.name.clone());
         if kept.is_some_and(|number| number >= settings.runs)
             && let Some(nodes) = self.suspects.get(&work.name)

@@ -71,5 +71,6 @@ unsafe extern "C" fn chains_128(_steps: u64, _constants: *const f64, _ends: *mut
 /// The chains that this processor can run.
 pub(super) fn all_here() -> Vec<Chains> {
     let rounding = Rounding::Fused;
-    vec![Chains { instructions: "NEON", run: chains_128, chains: 15, lanes: 2, rounding }]
+    let instructions = "NEON";
+    vec![Chains { instructions, run: chains_128, chains: 15, lanes: 2, step_instructions: 2, rounding }]
 }

@@ -75,5 +75,13 @@ fn a_repetition_counts_its_instructions() {
     let operations = (2 * fma.instruction_count()) as f64 * fma.chains.lanes as f64;
     let node = operations * team.len() as f64 / repetitions[0].elapsed_ns as f64;
     assert_eq!((value.node, value.threads.len()), (node, team.len()));
+    // As in the source of the loop.
+    let trip = match fma.instructions() {
+        "AVX-512" => 4 * 16 + 2,
+        "AVX2" => 4 * 12 + 2,
+        "SSE2" => 4 * 12 * 2 + 2,
+        _ => 4 * 15 * 2 + 2,
+    };
+    assert_eq!(fma.expected_instructions(), Some(2 * (STEPS / 4) * trip));
     assert!(Fma::new(FmaSettings { calls: 0 }).is_err());
 }

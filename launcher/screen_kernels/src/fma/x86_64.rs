@@ -64,13 +64,28 @@ pub(super) fn all_here() -> Vec<Chains> {
             run: chains_512,
             chains: 16,
             lanes: 8,
+            step_instructions: 1,
             rounding: fused,
         });
     }
     if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-        found.push(Chains { instructions: "AVX2", run: chains_256, chains: 12, lanes: 4, rounding: fused });
+        found.push(Chains {
+            instructions: "AVX2",
+            run: chains_256,
+            chains: 12,
+            lanes: 4,
+            step_instructions: 1,
+            rounding: fused,
+        });
     }
     let split = Rounding::Split;
-    found.push(Chains { instructions: "SSE2", run: chains_128, chains: 12, lanes: 2, rounding: split });
+    found.push(Chains {
+        instructions: "SSE2",
+        run: chains_128,
+        chains: 12,
+        lanes: 2,
+        step_instructions: 2,
+        rounding: split,
+    });
     found
 }
