@@ -3,7 +3,8 @@
 use crate::messages::warn;
 use crate::progress::Progress;
 use crate::screen_plan::{ScreenPlan, ScreenWork, WorkKind};
-use pmmpi::record::{End, RankRecord, Run};
+use pmmpi::RankId;
+use pmmpi::record::{End, KernelResult, RankRecord, Run};
 use pmmpi::text::{count, seconds_between};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Display;
@@ -56,7 +57,7 @@ impl ScreenConsole {
         }
         if let Some(kept) = kept.filter(|_| !self.quiet && !progress.is_bar()) {
             let rounds = self.rounds.max(kept + 1);
-            progress.say(format_args!("[{}/{rounds}] {}: {}", kept + 1, work.name, times(run)));
+            progress.say(format_args!("[{}/{rounds}] {}: {}", kept + 1, work.name, times(work, run)));
         }
     }
 
@@ -101,49 +102,60 @@ impl ScreenConsole {
     }
 }
 
-/// `4 nodes, 1.021 to 1.034 s`.
-fn times(run: &Run) -> String {
-    let results = run.screened.iter().flat_map(|screened| &screened.results);
-    let bad = results.filter(|result| result.failed.is_some() || result.wrong.is_some());
-    let bad: HashSet<_> = bad.map(|result| result.rank).collect();
-    let has_time = |rank: &&RankRecord| rank.end.is_success() && !bad.contains(&rank.rank);
-    let works = run.ranks.iter().filter(has_time).map(|rank| {
-        let [_, t1, t2, _] = rank.stamps.into();
-        t2 - t1
-    });
-    let (least, most) = works.fold((i64::MAX, 0), |(least, most), ns| (least.min(ns), most.max(ns)));
+/// `4 nodes, 1.021 to 1.034 s`, or `3 of 4 nodes, ...` if one has no time.
+fn times(work: &ScreenWork, run: &Run) -> String {
+    let host = |rank: &RankRecord| run.nodes[rank.node.index()].key.hostname.as_str();
+    let results = results_by_rank(run);
+    let has_trouble = |rank: &&RankRecord| trouble(work, rank, results.get(&rank.rank).copied()).is_some();
+    let without_time: HashSet<&str> = run.ranks.iter().filter(has_trouble).map(host).collect();
+    let (mut with_time, mut least, mut most) = (HashSet::new(), i64::MAX, 0);
+    for rank in run.ranks.iter().filter(|rank| !without_time.contains(host(rank))) {
+        let ns = rank.stamps.inner_ns();
+        (least, most) = (least.min(ns), most.max(ns));
+        with_time.insert(host(rank));
+    }
     let nodes = count(run.host_count(), "node");
     if least > most {
         return format!("{nodes}, none with a time");
     }
+    let nodes =
+        if with_time.len() < run.host_count() { format!("{} of {nodes}", with_time.len()) } else { nodes };
     let (least, most) = seconds_between(least, most);
     format!("{nodes}, {least} to {most} s")
+}
+
+fn results_by_rank(run: &Run) -> HashMap<RankId, &KernelResult> {
+    let results = run.screened.iter().flat_map(|screened| &screened.results);
+    results.map(|result| (result.rank, result)).collect()
 }
 
 /// What went wrong, one line per rank.
 fn troubles(work: &ScreenWork, run: &Run) -> Vec<String> {
     let host = |rank: &RankRecord| run.nodes[rank.node.index()].key.hostname.as_str();
-    let results = run.screened.iter().flat_map(|screened| &screened.results);
-    let results: HashMap<_, _> = results.map(|result| (result.rank, result)).collect();
-    let trouble = |rank: &RankRecord| {
-        let result = results.get(&rank.rank);
-        let why = result.and_then(|result| result.wrong.clone().or_else(|| result.failed.clone()));
-        let why = why.or_else(|| match rank.end {
-            end if !end.is_success() => Some(how(end)),
-            _ if work.kind == WorkKind::Kernel && result.is_none() => {
-                Some("the kernel gave no result".to_owned())
-            }
-            _ => None,
-        })?;
+    let results = results_by_rank(run);
+    let line = |rank: &RankRecord| {
+        let why = trouble(work, rank, results.get(&rank.rank).copied())?;
         Some(format!("{}: {}: {why}", host(rank), work.name))
     };
-    let mut all: Vec<String> = run.ranks.iter().filter_map(trouble).collect();
+    let mut all: Vec<String> = run.ranks.iter().filter_map(line).collect();
     if all.len() > MOST_NAMES {
         let more = all.len() - MOST_NAMES;
         all.truncate(MOST_NAMES);
         all.push(format!("{}: {more} more ranks failed", work.name));
     }
     all
+}
+
+/// What went wrong on a rank.
+fn trouble(work: &ScreenWork, rank: &RankRecord, result: Option<&KernelResult>) -> Option<String> {
+    let why = result.and_then(|result| result.wrong.clone().or_else(|| result.failed.clone()));
+    why.or_else(|| match rank.end {
+        end if !end.is_success() => Some(how(end)),
+        _ if work.kind == WorkKind::Kernel && result.is_none() => {
+            Some("the kernel gave no result".to_owned())
+        }
+        _ => None,
+    })
 }
 
 fn how(end: End) -> String {
@@ -158,4 +170,48 @@ fn names(nodes: &BTreeSet<String>) -> String {
     let more = nodes.len().saturating_sub(MOST_NAMES);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     format!("{}{more}", shown.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pmmpi::NodeId;
+    use pmmpi::bounds::Stamps;
+    use pmmpi::node::NodeKey;
+    use pmmpi::record::{Mode, NodeRecord, RunHeader, Screened};
+    use std::path::PathBuf;
+
+    /// A round on three nodes. Node 0 takes 1 s and node 1 takes 2 s; node 2 has this result and this end.
+    fn round(last: KernelResult, end: End) -> String {
+        let header = RunHeader::new("1".to_owned(), vec!["fma".to_owned()], Mode::Plain, 0);
+        let mut run = Run::empty(header, 3);
+        for node in 0..3u32 {
+            let key = NodeKey { hostname: format!("n{node}"), ..NodeKey::own().clone() };
+            run.nodes.push(NodeRecord::new(key));
+            let t2 = 1_000_000_000 * (i64::from(node) + 1);
+            let stamps = Stamps::new(0, 0, t2, t2).unwrap();
+            let end = if node == 2 { end } else { End::Exited(0) };
+            let record = RankRecord::unmeasured(end);
+            run.ranks.push(RankRecord { rank: RankId(node), node: NodeId(node), stamps, ..record });
+        }
+        let of = |rank| KernelResult { rank: RankId(rank), ..KernelResult::default() };
+        let results = vec![of(0), of(1), KernelResult { rank: RankId(2), ..last }];
+        run.screened = Some(Screened { results, ..Screened::default() });
+        let (program, argv) = (PathBuf::new(), Vec::new());
+        times(&ScreenWork { name: "fma".to_owned(), kind: WorkKind::Kernel, program, argv }, &run)
+    }
+
+    #[test]
+    fn a_node_without_a_time_does_not_count() {
+        let ok = round(KernelResult::default(), End::Exited(0));
+        assert!(ok.starts_with("3 nodes, 1") && ok.contains(" to 3"), "{ok}");
+        let wrong = KernelResult { wrong: Some("wrong".to_owned()), ..KernelResult::default() };
+        let failed = KernelResult { failed: Some("no memory".to_owned()), ..KernelResult::default() };
+        for (result, end) in
+            [(wrong, End::Exited(0)), (failed, End::Exited(0)), (KernelResult::default(), End::TimedOut)]
+        {
+            let text = round(result, end);
+            assert!(text.starts_with("2 of 3 nodes, 1") && text.contains(" to 2"), "{text}");
+        }
+    }
 }
