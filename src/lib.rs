@@ -35,6 +35,7 @@ pub mod session;
 pub mod slow_links;
 pub mod text;
 pub mod transport;
+pub mod wrong_data;
 
 pub use bounds::{ElapsedBounds, Stamps};
 pub use ids::{NodeId, RankId};

@@ -3,7 +3,6 @@
 //! A pair of nodes is slow if one of the two nodes or the link between them is slow. A slow node is slow with nearly all
 //! partners, so a node's score is the median over its partners. A slow link is slow although both nodes have good scores.
 
-use crate::ids::RankId;
 use crate::order_statistics::{of_ascending, position};
 use crate::record::{Link, Run};
 use std::collections::{BTreeMap, BTreeSet};
@@ -98,17 +97,12 @@ pub struct Reading<N> {
 
 /// The readings of a round, with host names, because ranks have other numbers in rounds of fewer nodes.
 pub fn readings(run: &Run) -> impl Iterator<Item = Reading<&str>> {
-    let host = |rank: RankId| {
-        let at = run.ranks.binary_search_by_key(&rank, |record| record.rank).ok()?;
-        let node = run.nodes.get(run.ranks.get(at)?.node.index())?;
-        Some(node.key.hostname.as_str())
-    };
     let results = run.screened.iter().flat_map(|screened| &screened.results);
     results.flat_map(move |result| {
         result.links.iter().filter_map(move |link| {
             Some(Reading {
-                node: host(result.rank)?,
-                partner: host(link.partner)?,
+                node: run.host_of(result.rank)?,
+                partner: run.host_of(link.partner)?,
                 latency_ns: f64::from(link.latency_ns),
                 gigabytes_per_s: f64::from(link.gigabytes_per_s),
             })

@@ -90,6 +90,7 @@ fn folders_of_the_core_point_one_way() {
         "probes",
         "record",
         "slow_links",
+        "wrong_data",
         "transport",
         "session",
         "partial",

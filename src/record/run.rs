@@ -327,6 +327,13 @@ impl Run {
         names.len()
     }
 
+    /// The host name of a complete rank's node; `None` if the rank is not complete.
+    pub fn host_of(&self, rank: RankId) -> Option<&str> {
+        let at = self.ranks.binary_search_by_key(&rank, |record| record.rank).ok()?;
+        let node = self.nodes.get(self.ranks.get(at)?.node.index())?;
+        Some(node.key.hostname.as_str())
+    }
+
     /// True if every index is valid and all rows are in order. A reader must check this before it uses the run.
     pub(crate) fn is_sound(&self) -> bool {
         let nodes = self.nodes.len();

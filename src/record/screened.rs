@@ -50,7 +50,8 @@ pub struct KernelResult {
     pub seconds: Option<f64>,
     /// What the kernel `net` measured with each partner.
     pub links: Vec<Link>,
-    /// What is wrong with the result. The run's times then mean nothing on this node.
+    /// What is wrong with the result. The run's times then mean nothing on this node. In the kernel `net`, a partner may
+    /// be the reason: see [`crate::wrong_data`].
     pub wrong: Option<String>,
     /// Why the kernel could not run.
     pub failed: Option<String>,

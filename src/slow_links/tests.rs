@@ -1,6 +1,7 @@
 //! Fleets with slow nodes and slow links.
 
 use super::*;
+use crate::ids::RankId;
 
 const GOOD: Pair = Pair { latency_ns: 1500.0, gigabytes_per_s: 12.0 };
 

@@ -3,7 +3,7 @@
 //! The first rank of each node, its leader, measures with one partner after the other ([`schedule`]); all pairs of a
 //! step do so at the same time. So the network is loaded as by an application that uses all nodes (bisection load), and
 //! pairs can share cables: only a node that is slow with nearly all partners, or a pair that is slow in most rounds,
-//! has a fault ([`pmmpi::slow_links`]).
+//! has a fault ([`pmmpi::slow_links`]). The same holds for wrong data ([`pmmpi::wrong_data`]).
 
 mod content;
 mod exchange;
@@ -19,6 +19,7 @@ use pmmpi::slow_links::{BYTES, ROUND_TRIPS, Score, typical};
 use pmmpi::text::count;
 use pmmpi::transport::collectives;
 use pmmpi::transport::fabric::{Fabric, FabricError, Pairwise};
+use pmmpi::wrong_data::{self, Notice};
 use schedule::{Partners, Schedule};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
@@ -31,8 +32,6 @@ const FEW_SUSPECTS: u32 = 64;
 /// With more leaders, each leader measures with this number of partners in each round. With 8 partners, a few bad
 /// partners hardly change a node's median.
 const PARTNERS: u32 = 8;
-/// A text about wrong data names at most this number of partners.
-const MOST_NAMES: usize = 3;
 
 /// The amount of an exchange. [`pmmpi::slow_links`] names a time of this amount.
 const AMOUNT: Amount = Amount {
@@ -207,21 +206,15 @@ fn result(all: &[Exchanged]) -> KernelResult {
 
 /// What is wrong with received data, and whose they are.
 fn wrong(all: &[Exchanged]) -> Option<String> {
-    let text = |(leader, outcome): &Exchanged| match outcome {
-        Ok(Outcome::Wrong(what)) => {
-            Some(format!("{what} from {} (rank {}) is wrong", leader.hostname, leader.rank))
-        }
-        Ok(Outcome::WrongThere) => Some(format!(
-            "{} (rank {}) received something wrong from this node",
-            leader.hostname, leader.rank
-        )),
-        _ => None,
-    };
-    let texts: Vec<String> = all.iter().filter_map(text).collect();
-    let more = texts.len().saturating_sub(MOST_NAMES);
-    let more = if more > 0 { format!("; also with {}", count(more, "more partner")) } else { String::new() };
-    let named = texts.iter().take(MOST_NAMES).map(String::as_str).collect::<Vec<_>>().join("; ");
-    (!texts.is_empty()).then(|| format!("{named}{more}"))
+    let notices = all.iter().filter_map(|(leader, outcome)| {
+        let received = match outcome {
+            Ok(Outcome::Wrong(what)) => Some(what.as_str()),
+            Ok(Outcome::WrongThere) => None,
+            _ => return None,
+        };
+        Some(Notice { hostname: &leader.hostname, rank: RankId(leader.rank), received })
+    });
+    wrong_data::text(&notices.collect::<Vec<_>>())
 }
 
 /// The partners without a time.

@@ -3,6 +3,7 @@
 use super::*;
 use pmmpi::slow_links::{Network, Reading};
 use pmmpi::transport::fabric::{Channel, Solo, Threads, Wait};
+use pmmpi::wrong_data::{Part, WrongData};
 use std::sync::Arc;
 
 /// A rank as a thread, with a fault.
@@ -15,8 +16,8 @@ struct Faulty {
 enum Fault {
     /// Each message to or from the partner (any if `None`) leaves so late.
     Delay(Option<u32>, Duration),
-    /// This byte of what the partner sends arrives with a flipped bit, if the message is that long.
-    Flips(u32, usize),
+    /// This byte of what the partner (any if `None`) sends arrives with a flipped bit, if the message is that long.
+    Flips(Option<u32>, usize),
 }
 
 impl Fabric for Faulty {
@@ -69,7 +70,7 @@ impl Pairwise for Faulty {
         }
         let done = self.fabric.exchange(with, own, theirs, deadline)?;
         if let Some(Fault::Flips(of, at)) = self.fault
-            && of == with.partner
+            && of.is_none_or(|of| of == with.partner)
             && let Some(byte) = theirs.get_mut(at)
         {
             *byte ^= 0x10;
@@ -128,6 +129,18 @@ fn readings(results: &[Option<KernelReport>]) -> Vec<Reading<u32>> {
         links.map(reading).collect::<Vec<_>>()
     };
     (0..).zip(results).flat_map(of).collect()
+}
+
+fn wrong_data_of(results: &[Option<KernelReport>]) -> WrongData<u32> {
+    let of = |(rank, report): (u32, &Option<KernelReport>)| {
+        let text = report.as_ref().and_then(|report| report.result.wrong.clone()).unwrap_or_default();
+        let transfer = |(partner, is_received): (RankId, bool)| {
+            if is_received { [partner.0, rank] } else { [rank, partner.0] }
+        };
+        wrong_data::partners(&text).map(transfer).collect::<Vec<_>>()
+    };
+    let right = readings(results).into_iter().map(|reading| [reading.node, reading.partner]);
+    WrongData::of((0..).zip(results).flat_map(of), right)
 }
 
 #[test]
@@ -198,10 +211,10 @@ fn a_slow_link_does_not_slow_its_nodes() {
 }
 
 #[test]
-fn a_wrong_byte_is_a_wrong_result_of_both_partners() {
+fn both_partners_of_a_wrong_byte_name_each_other() {
     // In a word, and in the second message of a burst.
     for (at, what) in [(2, "a message of 8 bytes"), (1234, "byte 234 of a message of 1000 bytes")] {
-        let results = results(4, 1, LITTLE, |rank| (rank == 2).then_some(Fault::Flips(0, at)), &[]);
+        let results = results(4, 1, LITTLE, |rank| (rank == 2).then_some(Fault::Flips(Some(0), at)), &[]);
         let result = |rank: usize| &results[rank].as_ref().unwrap().result;
         assert_eq!(result(2).wrong.as_deref(), Some(&*format!("{what} from n0 (rank 0) is wrong")));
         assert_eq!(result(0).wrong.as_deref(), Some("n2 (rank 2) received something wrong from this node"));
@@ -211,7 +224,20 @@ fn a_wrong_byte_is_a_wrong_result_of_both_partners() {
             assert!(links.iter().all(|link| link.partner.0 % 2 == 1), "a wrong exchange has no time");
         }
         assert!(result(1).wrong.is_none() && result(1).links.len() == 3);
+        let found = wrong_data_of(&results);
+        assert_eq!(found.parts.into_iter().collect::<Vec<_>>(), [(0, Part::OfLink), (2, Part::OfLink)]);
+        assert_eq!(found.links.into_iter().collect::<Vec<_>>(), [[0, 2]]);
     }
+}
+
+#[test]
+fn only_the_node_with_wrong_bytes_of_all_partners_is_faulty() {
+    let results = results(6, 1, LITTLE, |rank| (rank == 2).then_some(Fault::Flips(None, 1234)), &[]);
+    let found = wrong_data_of(&results);
+    let part = |rank: u32| if rank == 2 { Part::Faulty } else { Part::Partner };
+    let expected: Vec<(u32, Part)> = (0..6).map(|rank| (rank, part(rank))).collect();
+    assert_eq!(found.parts.into_iter().collect::<Vec<_>>(), expected);
+    assert!(found.links.is_empty());
 }
 
 /// A partner that never comes costs time, but no other pair its measurement.
