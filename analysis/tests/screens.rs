@@ -22,3 +22,5 @@ mod statuses;
 mod verdicts;
 #[path = "screens/warnings.rs"]
 mod warnings;
+#[path = "screens/wrong_data.rs"]
+mod wrong_data;

@@ -3,7 +3,9 @@
 use crate::table::NoTime;
 use crate::table::node_class::Class;
 use pmmpi::record::{End, KernelResult, RankRecord, Run};
+use pmmpi::slow_links::Score;
 use pmmpi::text::count;
+use pmmpi::wrong_data::{Part, WrongData};
 use pmmpi::{NodeId, RankId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -94,12 +96,14 @@ fn work(run: &Run) -> Vec<f64> {
     work
 }
 
-/// The times (s) that count instead of t2 - t1, by node record: see [`KernelResult::seconds`].
+/// The times (s) that count instead of t2 - t1, by node record: see [`KernelResult::seconds`]. With wrong data of a faulty
+/// partner, the time of the other partners counts.
 fn own_times(run: &Run) -> BTreeMap<usize, f64> {
     let results = run.screened.iter().flat_map(|screened| &screened.results);
     let time = |result: &KernelResult| {
         let at = run.ranks.binary_search_by_key(&result.rank, |rank| rank.rank).ok()?;
-        Some((run.ranks[at].node.index(), result.seconds?))
+        let seconds = result.seconds.or_else(|| Some(Score::of(&result.links)?.seconds))?;
+        Some((run.ranks[at].node.index(), seconds))
     };
     results.filter_map(time).collect()
 }
@@ -111,13 +115,15 @@ fn is_failed(run: &Run) -> bool {
     !run.is_complete() || !is_success
 }
 
-/// In a round of `pmmpi screen`, the hosts whose kernel failed or computed a wrong result, and why.
+/// In a round of `pmmpi screen`, the hosts whose kernel failed or computed a wrong result, and why. Wrong data that a link
+/// may have made are a failure: no node's result is known to be wrong.
 pub fn without_time_in_screen(run: &Run) -> BTreeMap<String, (NoTime, String)> {
     let Some(screened) = &run.screened else { return BTreeMap::new() };
     let result_of = |rank: &RankRecord| {
         let at = screened.results.binary_search_by_key(&rank.rank, |result| result.rank).ok()?;
         screened.results.get(at)
     };
+    let wrong_data = WrongData::of_run(run);
     let mut found: BTreeMap<String, (NoTime, String)> = BTreeMap::new();
     // Of some kernels, only one rank of a node has a result.
     let host = |rank: &RankRecord| run.nodes[rank.node.index()].key.hostname.as_str();
@@ -129,8 +135,11 @@ pub fn without_time_in_screen(run: &Run) -> BTreeMap<String, (NoTime, String)> {
     for rank in &run.ranks {
         let result = result_of(rank);
         let kernel = screened.kernel.as_deref().unwrap_or("the program");
-        let wrong = result.and_then(|result| result.wrong.as_ref());
-        let wrong = wrong.map(|why| (NoTime::Wrong, format!("{kernel}: {why}")));
+        let wrong = result.and_then(|result| {
+            let why = result.wrong.as_ref()?;
+            let part = wrong_data.part_of(&host(rank));
+            Some((without_time_if_wrong(part, result)?, format!("{kernel}: {why}")))
+        });
         let why = wrong.or_else(|| {
             let failed = result.and_then(|result| result.failed.clone());
             let failed = failed.or_else(|| match rank.end.is_success() {
@@ -150,6 +159,15 @@ pub fn without_time_in_screen(run: &Run) -> BTreeMap<String, (NoTime, String)> {
         }
     }
     found
+}
+
+/// Why a node with a wrong result has no time; `None` if it has one, because only faulty partners are the reason.
+fn without_time_if_wrong(part: Option<Part>, result: &KernelResult) -> Option<NoTime> {
+    match part {
+        Some(Part::Partner) if !result.links.is_empty() => None,
+        Some(Part::Partner | Part::OfLink) => Some(NoTime::Failed),
+        Some(Part::Faulty) | None => Some(NoTime::Wrong),
+    }
 }
 
 /// Why a node has no row, with the reason in words.

@@ -29,10 +29,9 @@ pub fn of(report: &Report, top: usize) -> Vec<Table> {
         last_run::metrics(&report.runs, &report.series, top),
     ];
     let [nodes, rest @ ..] = all;
-    let of_screen = report
-        .screen
-        .iter()
-        .flat_map(|of| [screen::nodes(of, top), screen::links(of, top), screen::kernels(of)]);
+    let of_screen = report.screen.iter().flat_map(|of| {
+        [screen::nodes(of, top), screen::links(of, top), screen::wrong_links(of, top), screen::kernels(of)]
+    });
     [nodes]
         .into_iter()
         .chain(of_screen)

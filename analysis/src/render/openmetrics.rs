@@ -148,6 +148,13 @@ fn about_screen(text: &mut String, screen: &ScreenReport) {
     );
     let links = [(String::new(), screen.slow_links.len() as f64)];
     gauge(text, "pmmpi_screen_slow_links", "Number of slow links between healthy nodes.", links);
+    let links = [(String::new(), screen.wrong_links.len() as f64)];
+    gauge(
+        text,
+        "pmmpi_screen_wrong_links",
+        "Number of links (from, to) with wrong data and no faulty node.",
+        links,
+    );
     let minutes = [(String::new(), screen.node_minutes)];
     gauge(
         text,

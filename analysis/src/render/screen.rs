@@ -4,7 +4,7 @@ use super::cells::{percent, shortened};
 use super::more;
 use super::tabular::{Cell, Table, left, name, or_dash, right, words};
 use crate::report::Report;
-use crate::report::screen::{KernelSummary, ScreenReport, ScreenedNode, SlowLinkReport};
+use crate::report::screen::{KernelSummary, ScreenReport, ScreenedNode, SlowLinkReport, WrongLinkReport};
 use crate::verdicts::fitness::{Fitness, GateAnswer};
 use crate::verdicts::kernels_of_node::ScreenVerdict;
 use pmmpi::text::count;
@@ -42,16 +42,16 @@ pub fn sentences(report: &Report) -> Vec<String> {
 pub fn answer(screen: &ScreenReport) -> Vec<String> {
     use ScreenVerdict::{Failed, Fast, Slow, SlowTail, Slowed, Suspect, Unusual, Wrong};
     let all = count(screen.screened.len(), "node");
+    let failed = match screen.wrong_links.is_empty() {
+        true => "FAILED, because a kernel ended with an error or took too long",
+        false => "FAILED, because a kernel ended with an error, took too long or exchanged wrong data",
+    };
     let mut sentences = Vec::new();
     for (verdicts, one, several) in [
         (&[Wrong][..], "computed a wrong result", "computed wrong results"),
         (&[Slow, SlowTail], "is slower than its class", "are slower than their class"),
         (&[Slowed], "is slower than it was", "are slower than they were"),
-        (
-            &[Failed],
-            "FAILED, because a kernel ended with an error or took too long",
-            "FAILED, because a kernel ended with an error or took too long",
-        ),
+        (&[Failed], failed, failed),
         (&[Suspect, Unusual], "may be slow, but this is not certain", "may be slow, but this is not certain"),
         (&[Fast], "is much faster than its class", "are much faster than their class"),
     ] {
@@ -80,8 +80,21 @@ pub fn answer(screen: &ScreenReport) -> Vec<String> {
     if is_compared(screen) {
         sentences.extend(not_compared(screen));
     }
+    sentences.extend(wrong_data(screen));
     sentences.extend(not_screened(screen));
     sentences
+}
+
+/// For example "data arrived wrong from n2 to n5: the link or one of its two nodes is faulty".
+fn wrong_data(screen: &ScreenReport) -> Option<String> {
+    let of = |link: &WrongLinkReport| format!("from {} to {}", shortened(&link.from), shortened(&link.to));
+    let links: Vec<String> = screen.wrong_links.iter().map(of).collect();
+    let what = match links.len() {
+        0 => return None,
+        1 => "the link or one of its two nodes is faulty",
+        _ => "links or nodes are faulty",
+    };
+    Some(format!("data arrived wrong {}: {what}", few(&links)))
 }
 
 /// Nodes with results that nothing was compared with, for example "2 of 9 nodes cannot be compared with other nodes or with
@@ -247,6 +260,18 @@ pub fn links(screen: &ScreenReport, top: usize) -> Table {
             right("Worse by"),
         ],
         rows: found[..shown].iter().map(row).collect(),
+        more: more(found.len() - shown, "more link"),
+        ..Table::default()
+    }
+}
+
+/// One row per pair of nodes and direction, at most `top` (0: all).
+pub fn wrong_links(screen: &ScreenReport, top: usize) -> Table {
+    let found = &screen.wrong_links;
+    let shown = if top == 0 { found.len() } else { top.min(found.len()) };
+    Table {
+        columns: vec![left("Wrong data from"), left("To")],
+        rows: found[..shown].iter().map(|link| vec![name(&link.from), name(&link.to)]).collect(),
         more: more(found.len() - shown, "more link"),
         ..Table::default()
     }

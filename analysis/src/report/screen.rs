@@ -11,7 +11,7 @@ use crate::verdicts::fitness::GateAnswer;
 use crate::verdicts::kernels_of_node::{KernelsOfNode, ScreenVerdict};
 use crate::verdicts::node_report::{NodeReport, Presence};
 use crate::warning_codes::Warning;
-use pmmpi::slow_links::{Network, Reading, SlowLink};
+use pmmpi::slow_links::{Network, SlowLink};
 use pmmpi::text::shell_line;
 use serde::Serialize;
 use std::collections::{BTreeSet, HashMap};
@@ -35,6 +35,8 @@ pub struct ScreenReport {
     pub not_screened: Vec<String>,
     /// Links that are slow although both their nodes are fine, the slowest first.
     pub slow_links: Vec<SlowLinkReport>,
+    /// Between which nodes data arrived wrong, if no faulty node is the reason.
+    pub wrong_links: Vec<WrongLinkReport>,
     /// Commands that would drain the nodes that should not run jobs.
     pub suggestions: Vec<Suggestion>,
     /// The kernel of each class of these nodes.
@@ -62,6 +64,15 @@ pub struct SlowLinkReport {
     pub times_worse: f64,
 }
 
+/// Data arrived wrong between these nodes. The link or one of the two nodes is faulty.
+#[derive(Debug, PartialEq, Serialize)]
+pub struct WrongLinkReport {
+    /// The host that sent the data.
+    pub from: String,
+    /// The host that received them.
+    pub to: String,
+}
+
 /// A command for the batch system.
 #[derive(Debug, PartialEq, Serialize)]
 pub struct Suggestion {
@@ -74,13 +85,7 @@ pub struct Suggestion {
 }
 
 fn slow_links(runs: &[(&RunReport, &ScreenedRun)]) -> Vec<SlowLinkReport> {
-    let readings = runs.iter().flat_map(|(_, screened)| {
-        let host = |index: u32| screened.hosts.get(index as usize).map(|host| host.name.as_str());
-        screened.readings.iter().filter_map(move |reading| {
-            let Reading { node, partner, latency_ns, gigabytes_per_s } = *reading;
-            Some(Reading { node: host(node)?, partner: host(partner)?, latency_ns, gigabytes_per_s })
-        })
-    });
+    let readings = runs.iter().flat_map(|(_, screened)| screened.readings());
     let link = |link: SlowLink<&str>| SlowLinkReport {
         nodes: link.nodes.map(str::to_owned),
         latency_us: link.latency_ns / 1e3,
@@ -88,6 +93,11 @@ fn slow_links(runs: &[(&RunReport, &ScreenedRun)]) -> Vec<SlowLinkReport> {
         times_worse: link.times_worse,
     };
     Network::of(readings).slow_links.into_iter().map(link).collect()
+}
+
+fn wrong_links(kernels: &Kernels) -> Vec<WrongLinkReport> {
+    let link = |[from, to]: [&str; 2]| WrongLinkReport { from: from.to_owned(), to: to.to_owned() };
+    kernels.wrong_links().map(link).collect()
 }
 
 /// The number of kernels of the largest screen among these runs; 0 without a screen.
@@ -162,6 +172,7 @@ impl ScreenReport {
             screened,
             not_screened: job_nodes::without_part(lists, kernels.hosts()),
             slow_links: slow_links(&of_screen),
+            wrong_links: wrong_links(&kernels),
             suggestions,
             kernel_of_class,
             warnings: kernels.cores_differ(),

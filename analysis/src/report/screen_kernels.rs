@@ -12,6 +12,7 @@ use crate::verdicts::node_report::NodeReport;
 use crate::warning_codes::Warning;
 use hashbrown::HashMap;
 use pmmpi::order_statistics::of_ascending;
+use pmmpi::wrong_data::{Part, WrongData};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -159,6 +160,8 @@ struct KernelRuns<'a> {
     runs: Vec<&'a ScreenedRun>,
     /// For each of [`Kernels::hosts`], the host in the runs that it took part in.
     of_host: Vec<Vec<&'a ScreenedHost>>,
+    /// Whose fault wrong data are, from all rounds together.
+    wrong_data: WrongData<&'a str>,
 }
 
 impl<'a> KernelRuns<'a> {
@@ -173,12 +176,24 @@ impl<'a> KernelRuns<'a> {
                 of_host[place].push(host);
             }
         }
-        Self { runs, of_host }
+        let wrong = runs.iter().copied().flat_map(|run| run.wrong_transfers());
+        let readings = runs.iter().copied().flat_map(|run| run.readings());
+        let wrong_data = WrongData::of(wrong, readings.map(|reading| [reading.node, reading.partner]));
+        Self { runs, of_host, wrong_data }
     }
 
     /// True for a kernel of pmmpi.
     fn is_kernel(&self) -> bool {
         self.runs.iter().all(|run| run.is_kernel)
+    }
+
+    /// Why a host has no time, for each of its runs without one. A round may not show that only faulty partners are the
+    /// reason; all rounds do.
+    fn without_time(&self, host: usize, part: Option<Part>) -> impl Iterator<Item = NoTime> {
+        let is_excused = move |host: &ScreenedHost| part == Some(Part::Partner) && host.has_wrong_data;
+        self.of_host[host].iter().filter_map(move |host| {
+            host.without_time.filter(|why| *why != NoTime::Failed || !is_excused(host))
+        })
     }
 
     /// The median over the rounds.
@@ -234,6 +249,11 @@ impl<'a> Kernels<'a> {
         &self.hosts
     }
 
+    /// The host names between which data arrived wrong although neither node is known to be faulty: from, to.
+    pub fn wrong_links(&self) -> impl Iterator<Item = [&'a str; 2]> {
+        self.by_name.values().flat_map(|of_kernel| of_kernel.wrong_data.links.iter().copied())
+    }
+
     /// The kernel that a report of a node is about. If this screen does not judge the node, the report is about an earlier
     /// session of the same class.
     pub fn of_class(&self, node: &NodeReport) -> Option<&'a str> {
@@ -281,16 +301,17 @@ impl<'a> Kernels<'a> {
     /// One kernel on one host; `None` if the host took no part.
     fn on_host(&self, kernel: &str, host: usize, judged: Option<Judged>) -> Option<KernelOfNode> {
         let of_kernel = self.by_name.get(kernel)?;
-        let in_runs = &of_kernel.of_host[host];
-        if in_runs.is_empty() {
+        if of_kernel.of_host[host].is_empty() {
             return None;
         }
-        let without_time = || in_runs.iter().filter_map(|host| host.without_time);
-        let failed_runs = without_time().count();
+        let part = of_kernel.wrong_data.part_of(&self.hosts[host]);
+        let failed_runs = of_kernel.without_time(host, part).count();
+        let is_wrong =
+            part == Some(Part::Faulty) || of_kernel.without_time(host, part).any(|why| why == NoTime::Wrong);
         // The report marks all times of a node with a wrong result; here each kernel has its own verdict.
         let of_times = judged.and_then(|judged| judged.verdict());
         let of_times = of_times.filter(|verdict| *verdict != ScreenVerdict::Wrong);
-        let of_failures = match without_time().any(|why| why == NoTime::Wrong) {
+        let of_failures = match is_wrong {
             true => Some(ScreenVerdict::Wrong),
             false => (failed_runs > 0).then_some(ScreenVerdict::Failed),
         };

@@ -6,7 +6,8 @@ use crate::table::NoTime;
 use pmmpi::RankId;
 use pmmpi::order_statistics::middle;
 use pmmpi::record::{KernelMeasure, KernelResult, Run};
-use pmmpi::slow_links::{self, Reading};
+use pmmpi::slow_links::{self, Reading, Score};
+use pmmpi::wrong_data;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 
@@ -34,7 +35,10 @@ pub struct ScreenedRun {
     pub hosts: Vec<ScreenedHost>,
     /// What each node measured with its partners; nodes are indices into `hosts`. Only of the kernel net.
     #[serde(skip)]
-    pub readings: Vec<Reading<u32>>,
+    readings: Vec<Reading<u32>>,
+    /// Between which nodes data arrived wrong: from, to. Indices as in `readings`.
+    #[serde(skip)]
+    wrong_transfers: Vec<[u32; 2]>,
     /// The nodes of its job, in Slurm's syntax; `None` if the run has no list of them.
     #[serde(skip)]
     pub job_nodes: Option<String>,
@@ -55,8 +59,11 @@ pub struct ScreenedHost {
     pub name: String,
     /// The value of its worst rank; `None` if no rank has one.
     pub value: Option<f64>,
-    /// Why it has no time: its kernel failed ([`NoTime::Failed`]) or computed a wrong result ([`NoTime::Wrong`]).
+    /// Why it has no time: its kernel failed or exchanged wrong data ([`NoTime::Failed`]), or computed a wrong result
+    /// ([`NoTime::Wrong`]).
     pub without_time: Option<NoTime>,
+    /// True if data arrived wrong from a partner or at a partner.
+    pub has_wrong_data: bool,
     /// How many of its hardware threads the kernel used; 0 if the kernel has no values of hardware threads.
     pub threads: usize,
     /// The hardware threads that are worse than the median thread of the run: number in the kernel, fraction (0.1: 10 %
@@ -78,6 +85,15 @@ impl ScreenedRun {
             let at = run.ranks.binary_search_by_key(&rank, |rank| rank.rank).ok()?;
             Some(of_node[run.ranks[at].node.index()])
         };
+        let has_ended_well = |rank: RankId| {
+            let at = run.ranks.binary_search_by_key(&rank, |rank| rank.rank);
+            at.is_ok_and(|at| run.ranks[at].end.is_success())
+        };
+        for (name, (why, _)) in node_rows::without_time_in_screen(run) {
+            if let Ok(host) = hosts.binary_search_by(|host| host.name.cmp(&name)) {
+                hosts[host].without_time = Some(why);
+            }
+        }
         let median = median_thread(&screened.results);
         let mut notes: BTreeMap<String, usize> = BTreeMap::new();
         for result in &screened.results {
@@ -90,9 +106,10 @@ impl ScreenedRun {
             let Some(host) = host_of(result.rank) else { continue };
             let host = &mut hosts[host];
             // Several ranks of a host each have some of its cores: the worst one counts.
-            if let Some(value) = result.values.first() {
-                host.value = host.value.filter(|known| !is_worse(*value, *known)).or(Some(*value));
+            if let Some(value) = value(result, host) {
+                host.value = host.value.filter(|known| !is_worse(value, *known)).or(Some(value));
             }
+            host.has_wrong_data |= result.wrong.is_some() && has_ended_well(result.rank);
             host.threads += result.threads.len();
             let slow = result.threads.iter().filter_map(|(number, value)| {
                 let (value, median) = (f64::from(*value), median?);
@@ -101,23 +118,38 @@ impl ScreenedRun {
             });
             host.slow_threads.extend(slow);
         }
-        for (name, (why, _)) in node_rows::without_time_in_screen(run) {
-            if let Ok(host) = hosts.binary_search_by(|host| host.name.cmp(&name)) {
-                hosts[host].without_time = Some(why);
-            }
-        }
         Some(Self {
             kernel: screened.kernel.clone().unwrap_or_else(|| program(run)),
             is_kernel: screened.kernel.is_some(),
             round: run.header.series.as_ref().map_or(0, |series| series.round),
             is_further: !screened.suspects.is_empty(),
             readings: readings(run, &hosts),
+            wrong_transfers: wrong_transfers(run, &hosts),
             node_seconds: node_seconds(run, &of_node, hosts.len()),
             hosts,
             unit,
             job_nodes: job_nodes::of(run),
             notes,
         })
+    }
+
+    /// What each node measured with its partners, with host names. Only of the kernel net.
+    pub fn readings(&self) -> impl Iterator<Item = Reading<&str>> {
+        self.readings.iter().filter_map(move |reading| {
+            let Reading { node, partner, latency_ns, gigabytes_per_s } = *reading;
+            let (node, partner) = (self.name(node)?, self.name(partner)?);
+            Some(Reading { node, partner, latency_ns, gigabytes_per_s })
+        })
+    }
+
+    /// The host names between which data arrived wrong: from, to.
+    pub fn wrong_transfers(&self) -> impl Iterator<Item = [&str; 2]> {
+        let transfers = self.wrong_transfers.iter();
+        transfers.filter_map(move |[from, to]| Some([self.name(*from)?, self.name(*to)?]))
+    }
+
+    fn name(&self, host: u32) -> Option<&str> {
+        self.hosts.get(host as usize).map(|host| host.name.as_str())
     }
 
     /// True if the kernel has a value for each hardware thread.
@@ -144,7 +176,8 @@ impl Hosts {
             if hosts.last().is_none_or(|last| last.name != name(node)) {
                 let name = name(node).to_owned();
                 let (value, without_time, slow_threads) = (None, None, Vec::new());
-                hosts.push(ScreenedHost { name, value, without_time, threads: 0, slow_threads });
+                let (has_wrong_data, threads) = (false, 0);
+                hosts.push(ScreenedHost { name, value, without_time, has_wrong_data, threads, slow_threads });
             }
             of_node[node] = hosts.len() - 1;
         }
@@ -152,10 +185,25 @@ impl Hosts {
     }
 }
 
+/// Its value of the first measure. With wrong data of a faulty partner, that of the other partners.
+fn value(result: &KernelResult, host: &ScreenedHost) -> Option<f64> {
+    let of_others = || Some(Score::of(&result.links)?.gigabytes_per_s);
+    let value = result.values.first().copied();
+    value.or_else(|| if host.without_time.is_none() { of_others() } else { None })
+}
+
+fn index(hosts: &[ScreenedHost], name: &str) -> Option<u32> {
+    hosts.binary_search_by(|host| host.name.as_str().cmp(name)).ok().map(|at| at as u32)
+}
+
+fn wrong_transfers(run: &Run, hosts: &[ScreenedHost]) -> Vec<[u32; 2]> {
+    let numbered = |[from, to]: [&str; 2]| Some([index(hosts, from)?, index(hosts, to)?]);
+    wrong_data::transfers(run).filter_map(numbered).collect()
+}
+
 fn readings(run: &Run, hosts: &[ScreenedHost]) -> Vec<Reading<u32>> {
-    let index = |name: &str| hosts.binary_search_by(|host| host.name.as_str().cmp(name)).ok();
     let numbered = |reading: Reading<&str>| {
-        let (node, partner) = (index(reading.node)? as u32, index(reading.partner)? as u32);
+        let (node, partner) = (index(hosts, reading.node)?, index(hosts, reading.partner)?);
         let Reading { latency_ns, gigabytes_per_s, .. } = reading;
         Some(Reading { node, partner, latency_ns, gigabytes_per_s })
     };

@@ -36,7 +36,7 @@ pub enum ScreenVerdict {
     Unusual,
     /// See [`Verdict::Suspect`](crate::stats::verdict_rule::Verdict::Suspect) and [`OwnVerdict::Suspect`](crate::stats::own_history::OwnVerdict::Suspect).
     Suspect,
-    /// The kernel failed or took too long in at least one round.
+    /// The kernel failed or took too long in at least one round, or data arrived wrong and the link may be the reason.
     Failed,
     /// Slower than the node itself was: [`OwnVerdict::Slowed`](crate::stats::own_history::OwnVerdict::Slowed).
     Slowed,

@@ -2,7 +2,7 @@
 
 use super::{line, table, warnings};
 use crate::render::answer::own_history;
-use crate::render::screen::{answer, gate, kernels, links, measured, nodes};
+use crate::render::screen::{answer, gate, kernels, links, measured, nodes, wrong_links};
 use crate::report::Report;
 use crate::report::screen::ScreenReport;
 
@@ -27,6 +27,7 @@ pub fn result(text: &mut String, screen: &ScreenReport, more: &[String], top: us
     answer(screen).iter().chain(more).for_each(|sentence| line(text, sentence));
     table(text, &nodes(screen, top));
     table(text, &links(screen, top));
+    table(text, &wrong_links(screen, top));
     table(text, &kernels(screen));
 }
 
