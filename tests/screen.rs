@@ -2,9 +2,10 @@
 
 use pmmpi::record::{End, Run};
 use rig::checked_report::checked_report;
-use rig::cluster::{Cluster, machine};
+use rig::cluster::{Cluster, Job, machine};
 use rig::cpu_group::CpuGroup;
 use rig::flipped_bits::flip_until;
+use rig::freezer::Freezer;
 use rig::tool::{Folder, Output, pmmpi};
 use rig::{Mpi, programs};
 use serde_json::Value;
@@ -43,6 +44,10 @@ impl Hosts {
 
     /// `pmmpi screen` on each host; on `n2` the command begins with `on_n2`.
     fn screen(&self, mpi: Mpi, on_n2: &str, args: &[&str], out: &Folder) -> Output {
+        self.job(mpi, on_n2, args, out).run()
+    }
+
+    fn job(&self, mpi: Mpi, on_n2: &str, args: &[&str], out: &Folder) -> Job<'_> {
         let enter = |group: &CpuGroup| format!("echo $$ > {}", group.processes().display());
         let (all, n2) = (enter(&self.group), enter(self.of_n2.as_ref().unwrap_or(&self.group)));
         let script =
@@ -53,9 +58,19 @@ impl Hosts {
             .mpirun(mpi, HOSTS.len())
             .args(["sh", "-c", &script, "sh", &pmmpi, "screen", "--out", &out])
             .args(args)
-            .run()
     }
 }
+
+/// How each run ended on `n2`.
+fn ends_of_n2(runs: &[Run]) -> Vec<End> {
+    runs.iter()
+        .flat_map(|run| run.ranks.iter().filter(|rank| rank.rank.0 == 2))
+        .map(|rank| rank.end)
+        .collect()
+}
+
+/// What a rank does in rounds after one that hung on it.
+const NOT_AGAIN: End = End::NotStarted(libc::ECANCELED);
 
 fn verdict(report: &Value, node: &str) -> Value {
     let nodes = report["screened"].as_array().expect("screened nodes");
@@ -149,14 +164,17 @@ fn a_node_that_loses_cpu_time_is_slow_in_all_kernels() {
 fn a_node_that_hangs_is_named_and_the_others_go_on() {
     let Some(hosts) = Hosts::new() else { return };
     let out = Folder::new("screen-hangs");
-    let program = programs::script(out.path(), "case $(hostname) in n2) sleep 1000;; *) sleep 0.1;; esac");
-    let program = program.display().to_string();
+    let text = "case $(hostname) in n2) echo >> $0.starts; sleep 1000;; *) sleep 0.1;; esac";
+    let program = programs::script(out.path(), text).display().to_string();
     let args = ["--rounds", "2", "--warmup", "0", "--timeout", "2", "--", &program];
     let output = hosts.screen(Mpi::OpenMpi, "", &args, &out).success();
-    let ends = |run: &Run| run.ranks.iter().filter(|rank| rank.end == End::TimedOut).count();
-    let runs = out.runs();
-    assert_eq!(runs.iter().map(ends).collect::<Vec<_>>(), [1, 1], "{}", output.err());
-    assert!(output.err().contains("n2: ") && output.err().contains("--timeout"), "{}", output.err());
+    assert_eq!(ends_of_n2(&out.runs()), [End::TimedOut, NOT_AGAIN], "{}", output.err());
+    let starts = std::fs::read_to_string(format!("{program}.starts")).expect("a line for each start");
+    assert_eq!(starts.lines().count(), 1, "a node waits for the time limit once only");
+    for why in [", so pmmpi ended it", " in an earlier round or warm-up, so pmmpi did not start it again"] {
+        let told = format!("n2: script: it took longer than --timeout{why}");
+        assert!(output.err().contains(&told), "{}", output.err());
+    }
     let report = checked_report(out.path());
     assert_eq!(verdict(&report, "n2")["verdict"], "FAILED");
     assert!(
@@ -169,6 +187,52 @@ fn a_node_that_hangs_is_named_and_the_others_go_on() {
     let times: Vec<u64> =
         (report["nodes"].as_array().unwrap().iter()).map(|node| node["runs"].as_u64().unwrap()).collect();
     assert_eq!(times, [2, 2, 2, 2]);
+}
+
+/// A program that waits for a disk or a file server that never answers.
+#[test]
+fn a_program_that_no_signal_ends_is_named_and_the_others_go_on() {
+    let (Some(hosts), Some(freezer)) = (Hosts::new(), Freezer::new("program")) else { return };
+    let out = Folder::new("screen-frozen");
+    let text = format!("case $(hostname) in n2) {};; esac; sleep 0.1", freezer.commands());
+    let program = programs::script(out.path(), &text).display().to_string();
+    let args = ["--rounds", "2", "--warmup", "0", "--timeout", "3", "--", &program];
+    let alone = machine();
+    let screen = hosts.job(Mpi::OpenMpi, "", &args, &out).start();
+    // mpirun itself waits for the program, which has its stdout.
+    screen.wait_for("1 of 5 nodes FAILED", 1);
+    freezer.thaw();
+    let output = screen.finish().success();
+    drop(alone);
+    assert_eq!(ends_of_n2(&out.runs()), [End::TimedOut, NOT_AGAIN], "{}", output.err());
+    let told = "n2: script: it took longer than --timeout, and no signal ends it";
+    assert!(output.err().contains(told), "{}", output.err());
+    let report = checked_report(out.path());
+    assert_eq!(verdict(&report, "n2")["verdict"], "FAILED");
+}
+
+/// mpirun does not wait for such a kernel, either.
+#[test]
+fn a_kernel_that_no_signal_ends_is_named_and_the_screen_ends() {
+    let (Some(hosts), Some(freezer)) = (Hosts::new(), Freezer::new("kernel")) else { return };
+    let out = Folder::new("screen-frozen-kernel");
+    let variable = format!("FROZEN={}", out.path().display());
+    let args = ["--kernels", "fma", "--rounds", "2", "--warmup", "0", "--timeout", "20"];
+    let is_over = AtomicBool::new(false);
+    let output = std::thread::scope(|scope| {
+        scope.spawn(|| freezer.freeze_first(&is_over, &variable, "screen-kernel"));
+        let output = hosts.screen(Mpi::OpenMpi, &format!("env {variable}"), &args, &out);
+        is_over.store(true, Ordering::Relaxed);
+        output
+    });
+    let output = output.success();
+    assert_eq!(ends_of_n2(&out.runs()), [End::TimedOut, NOT_AGAIN], "{}", output.err());
+    let told = "n2: fma: it took longer than --timeout, and no signal ends it";
+    assert!(output.err().contains(told), "{}", output.err());
+    let report = checked_report(out.path());
+    let n2 = verdict(&report, "n2");
+    assert_eq!((&n2["verdict"], &n2["kernel"]), (&"FAILED".into(), &"fma".into()), "{n2:#}");
+    assert_eq!(n2["kernels"]["fma"]["failed_runs"], 2, "{n2:#}");
 }
 
 /// Bits of a kernel's arrays flip on one host, as in faulty memory.

@@ -1,6 +1,6 @@
 //! Flips bits in the memory of running processes, as a faulty memory module does.
 
-use crate::tool::processes_with_variable;
+use crate::tool::processes_with_variable_and_word;
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,16 +18,9 @@ pub fn flip_until(is_over: &AtomicBool, variable: &str, word: &str) {
         if is_over.load(Ordering::Relaxed) {
             return;
         }
-        for process in processes_with_variable(variable) {
-            let has = |file: &str, wanted: &str| {
-                let bytes = fs::read(format!("/proc/{process}/{file}")).unwrap_or_default();
-                bytes.split(|byte| *byte == 0).any(|of| of == wanted.as_bytes())
-            };
-            // mpirun gives each rank a variable with the command of the job.
-            if has("environ", variable) && has("cmdline", word) {
-                // The process may end at any moment.
-                let _ = flip(process, turn);
-            }
+        for process in processes_with_variable_and_word(variable, word) {
+            // The process may end at any moment.
+            let _ = flip(process, turn);
         }
         std::thread::sleep(Duration::from_millis(2));
     }

@@ -6,6 +6,7 @@ pub mod cluster;
 pub mod counting;
 pub mod cpu_group;
 pub mod flipped_bits;
+pub mod freezer;
 pub mod known_counts;
 pub mod linear_program;
 pub mod perf_rights;

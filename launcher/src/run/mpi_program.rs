@@ -14,6 +14,7 @@ use pmmpi::counters::counts::Counts;
 use pmmpi::counters::open_counters::OpenCounters;
 use pmmpi::counters::perf_event_open::Counters;
 use pmmpi::counters::selection::Selection;
+use pmmpi::node::NodeKey;
 use pmmpi::partial::{self, CarrierNote};
 use pmmpi::record::run_file::Slot;
 use pmmpi::record::{End, Mode, RankRecord, Run, RunHeader, wire};
@@ -24,7 +25,7 @@ use pmmpi::session::shared_memory::{Blob, SHARED_MEMORY_VARIABLE, SharedMemory};
 use pmmpi_events::summary_line::Summary;
 use pmmpi_workload::console::{say, warn};
 use pmmpi_workload::health_watch::HealthWatch;
-use pmmpi_workload::process::{Prepared, Running};
+use pmmpi_workload::process::{LEFT, Prepared, Running};
 use pmmpi_workload::{Failure, descendants, saving, signals};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -97,6 +98,9 @@ impl Started {
             .wait(task.settings.timeout)
             .map_err(|e| Failure::own(format_args!("pmmpi could not wait for the program: {e}")))?;
         let ended_ns = clock::monotonic_ns();
+        if ended.is_left {
+            say(format_args!("{}: {}: {LEFT}", NodeKey::own().hostname, task.program.display()));
+        }
         signals::no_more_children();
         let end = ended.for_the_record();
         shared.live().set_end(end, ended_ns);

@@ -6,23 +6,36 @@
 use crate::proc_stat::ProcStat;
 use std::collections::HashMap;
 use std::fs;
-use std::sync::OnceLock;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// Children that this process had before [`adopt`]: they do not belong to the program.
-static OTHERS: OnceLock<Vec<libc::pid_t>> = OnceLock::new();
+/// Children that do not belong to the program: those from before [`adopt`], and those of [`leave`].
+static OTHERS: OnceLock<Mutex<Vec<libc::pid_t>>> = OnceLock::new();
 
 /// Makes this process the new parent of each descendant whose parent ends (prctl(2), PR_SET_CHILD_SUBREAPER), so that
 /// [`living`] still finds it. Call it before the child starts.
 pub fn adopt() {
     // SAFETY: the call accesses no memory. Linux has this since 3.4; on older kernels, `living` misses orphans.
     unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) };
-    OTHERS.get_or_init(|| own_children(&mut processes().0));
+    OTHERS.get_or_init(|| Mutex::new(own_children(&mut processes().0)));
+}
+
+/// `None` before [`adopt`].
+fn others() -> Option<MutexGuard<'static, Vec<libc::pid_t>>> {
+    OTHERS.get().map(|others| others.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Makes [`living`] leave out these processes, which no signal ends: they do not belong to the next program.
+pub(crate) fn leave(processes: &[libc::pid_t]) {
+    if let Some(mut others) = others() {
+        others.extend(processes);
+    }
 }
 
 /// `child` and its living descendants, each parent before its children. Leaves out zombies.
 pub fn living(child: libc::pid_t) -> Vec<libc::pid_t> {
     let (mut children, ended) = processes();
-    let mut found = match OTHERS.get() {
+    let others = others();
+    let mut found = match &others {
         Some(others) => own_children(&mut children).into_iter().filter(|c| !others.contains(c)).collect(),
         None => vec![child],
     };
@@ -83,5 +96,9 @@ pub fn reap_all_but(child: libc::pid_t) {
         }
         // SAFETY: the process has ended, so this does not block.
         unsafe { libc::waitpid(ended, std::ptr::null_mut(), libc::WNOHANG) };
+        // Another process may get its number.
+        if let Some(mut others) = others() {
+            others.retain(|other| *other != ended);
+        }
     }
 }

@@ -6,7 +6,8 @@
 //! (`kernel_fault`).
 
 use crate::kernel_fault::{self, FAULT, KernelFault};
-use crate::process::{Prepared, Running};
+use crate::kernel_output::KernelOutput;
+use crate::process::{Ended, Prepared, Running};
 use pmmpi::record::{KernelReport, KernelResult, wire};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, RawFd};
@@ -24,9 +25,9 @@ const RESULTS: u8 = b'e';
 
 /// The kernel's process, as the measuring process sees it.
 pub struct KernelProcess {
-    /// To wait for its end.
-    pub running: Running,
+    running: Running,
     socket: UnixStream,
+    output: KernelOutput,
     /// Limit of the preparation, and again of what follows.
     timeout: Option<Duration>,
     deadline: Option<Instant>,
@@ -38,8 +39,14 @@ impl KernelProcess {
     /// Starts the kernel. It must send its results within `timeout`.
     pub fn start(program: &Prepared, timeout: Option<Duration>) -> io::Result<Self> {
         let (socket, of_kernel) = UnixStream::pair()?;
-        let running = program.start_with(of_kernel.as_fd(), KERNEL_SOCKET)?;
-        Ok(Self { running, socket, timeout, deadline: from_now(timeout), heard: 0 })
+        let output = KernelOutput::new()?;
+        // The socket comes last, because the file may have its number here.
+        let running = program.start_with(&[
+            (output.file(), libc::STDOUT_FILENO),
+            (output.file(), libc::STDERR_FILENO),
+            (of_kernel.as_fd(), KERNEL_SOCKET),
+        ])?;
+        Ok(Self { running, socket, output, timeout, deadline: from_now(timeout), heard: 0 })
     }
 
     /// Waits until the kernel is ready. False if it ended or took too long.
@@ -90,6 +97,13 @@ impl KernelProcess {
     /// The time that is left of the limit; `None` if there is no limit.
     pub fn time_left(&self) -> Option<Duration> {
         self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()))
+    }
+
+    /// Waits for its end as [`Running::wait`] does, and prints what it has printed.
+    pub fn wait(&self, timeout: Option<Duration>) -> io::Result<Ended> {
+        let ended = self.running.wait(timeout);
+        self.output.print();
+        ended
     }
 
     fn hears(&mut self, word: u8) -> bool {
@@ -188,7 +202,7 @@ mod tests {
         kernel.go();
         assert!(kernel.is_done());
         assert_eq!(kernel.report(), Some(report));
-        assert_eq!(kernel.running.wait(None).unwrap().end, End::Exited(0));
+        assert_eq!(kernel.wait(None).unwrap().end, End::Exited(0));
     }
 
     #[test]
@@ -200,7 +214,7 @@ mod tests {
         let mut kernel = shell(&format!("printf 'e{octal}' >&3; exit 1"), None);
         assert!(!kernel.is_ready());
         assert_eq!(kernel.report().map(|report| report.result), Some(failed));
-        assert_eq!(kernel.running.wait(None).unwrap().end, End::Exited(1));
+        assert_eq!(kernel.wait(None).unwrap().end, End::Exited(1));
     }
 
     /// In each phase: while it prepares, in the timed repetitions, and in the check.
@@ -219,7 +233,7 @@ mod tests {
             assert!(wrong.starts_with("wrong result on hardware thread 0: a wrong pointer"), "{wrong}");
             assert!(wrong.contains("signal 11 at address 0x0"), "{wrong}");
             assert!(report.result.values.is_empty() && report.result.failed.is_none());
-            assert_eq!(kernel.running.wait(None).unwrap().end, End::Exited(0));
+            assert_eq!(kernel.wait(None).unwrap().end, End::Exited(0));
         }
     }
 
@@ -227,12 +241,12 @@ mod tests {
     fn a_kernel_that_ends_early_or_hangs_is_noticed() {
         let mut crashes = shell("kill -SEGV $$", None);
         assert!(!crashes.is_ready() && crashes.report().is_none());
-        assert_eq!(crashes.running.wait(None).unwrap().end, End::Signaled(libc::SIGSEGV));
+        assert_eq!(crashes.wait(None).unwrap().end, End::Signaled(libc::SIGSEGV));
         let mut hangs = shell("printf r >&3; exec sleep 600", Some(Duration::from_millis(300)));
         assert!(hangs.is_ready());
         hangs.go();
         assert!(!hangs.is_done());
         let left = hangs.time_left();
-        assert!(hangs.running.wait(left).unwrap().timed_out);
+        assert!(hangs.wait(left).unwrap().timed_out);
     }
 }

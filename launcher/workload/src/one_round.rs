@@ -3,7 +3,7 @@
 use crate::health_watch::{HealthWatch, PATIENCE_ALONE, read_again};
 use crate::kernel_process::KernelProcess;
 use crate::net::{Net, NetRound};
-use crate::process::{Ended, Prepared};
+use crate::process::{Ended, LEFT, Prepared};
 use crate::signals;
 use pmmpi::clock;
 use pmmpi::counters::counter_table::CounterTable;
@@ -12,7 +12,7 @@ use pmmpi::counters::perf_event_open::Target;
 use pmmpi::counters::selection::Selection;
 use pmmpi::node::NodeKey;
 use pmmpi::record::run_file::Slot;
-use pmmpi::record::{End, KernelReport};
+use pmmpi::record::{End, KernelReport, KernelResult};
 use pmmpi::session::live_record::LiveRecord;
 use pmmpi::session::live_regions::RegionTable;
 use pmmpi::session::{Beginning, OfNode, RankMemory, RankSession, Work};
@@ -41,6 +41,8 @@ pub(crate) struct RoundWork<'a> {
     /// The program's file.
     pub file: &'a Path,
     pub timeout: Option<Duration>,
+    /// True for `pmmpi screen`, whose records say why a rank has no time.
+    pub is_screen: bool,
     pub selection: &'a Selection,
     /// True if the program's stdout is this process's stderr.
     pub output_to_stderr: bool,
@@ -61,7 +63,14 @@ pub(crate) enum RoundKind {
     Kernel,
     /// The ranks themselves: see [`crate::net`].
     Net(NetRound),
+    /// Nobody: this rank only takes part in the barriers, because the program or the kernel hung here before. On the
+    /// other ranks it runs.
+    Nobody,
 }
+
+/// What the record of a rank says after [`RoundKind::Nobody`].
+const HUNG_BEFORE: &str =
+    "it took longer than --timeout in an earlier round or warm-up, so pmmpi did not start it again";
 
 /// What a round gave.
 pub(crate) struct Round {
@@ -94,12 +103,14 @@ pub(crate) fn measure<F: Pairwise>(
     let watch = (!host.is_empty()).then(|| HealthWatch::begin(work.gpus));
     let mut net = match work.kind {
         RoundKind::Net(round) => Some(Net::prepare(fabric, round, NodeKey::own())?),
-        RoundKind::Program | RoundKind::Kernel => None,
+        RoundKind::Program | RoundKind::Kernel | RoundKind::Nobody => None,
     };
     let opening_ns = clock::monotonic_ns();
     let counters = match work.kind {
         RoundKind::Net(_) => work.selection.open(Target::ThisThread, None),
-        RoundKind::Program | RoundKind::Kernel => work.selection.open(Target::NextProgram, Some(work.file)),
+        RoundKind::Program | RoundKind::Kernel | RoundKind::Nobody => {
+            work.selection.open(Target::NextProgram, Some(work.file))
+        }
     };
     live.opening_ns.store(clock::monotonic_ns() - opening_ns, Ordering::Relaxed);
     let words = CounterTable::words_of_snapshots(counters.opened());
@@ -120,9 +131,13 @@ pub(crate) fn measure<F: Pairwise>(
             report = net.as_mut().and_then(|net| net.run(session.fabric(), work.timeout));
             (in_this_process(report.as_ref()), session.stop())
         }
+        None if matches!(work.kind, RoundKind::Nobody) => {
+            report = Some(no_result(HUNG_BEFORE));
+            (Ended::not_started(libc::ECANCELED), session.stop())
+        }
         None => {
             let started = match work.output_to_stderr {
-                true => work.program.start_with(std::io::stderr().as_fd(), libc::STDOUT_FILENO),
+                true => work.program.start_with(&[(std::io::stderr().as_fd(), libc::STDOUT_FILENO)]),
                 false => work.program.start(),
             };
             let ended = started.and_then(|running| running.wait(work.timeout));
@@ -136,10 +151,13 @@ pub(crate) fn measure<F: Pairwise>(
             let left = session.stop();
             report = kernel.report();
             let time_left = kernel.time_left();
-            (kernel.running.wait(time_left).unwrap_or_else(|e| not_started(&e)), left)
+            (kernel.wait(time_left).unwrap_or_else(|e| not_started(&e)), left)
         }
         Some(Err(e)) => (not_started(&e), session.stop()),
     };
+    if work.is_screen && own.is_left && report.as_ref().is_none_or(|report| report.result.wrong.is_none()) {
+        report = Some(no_result(LEFT));
+    }
     if work.is_last {
         signals::no_more_children(); // the witness then ends during the gather
     }
@@ -162,7 +180,13 @@ pub(crate) fn measure<F: Pairwise>(
 /// How the work of this process ended.
 fn in_this_process(report: Option<&KernelReport>) -> Ended {
     let has_failed = report.is_some_and(|report| report.result.failed.is_some());
-    Ended { end: End::Exited(i32::from(has_failed)), timed_out: false, cpu_user_ns: 0, cpu_system_ns: 0 }
+    Ended::without_cpu_time(End::Exited(i32::from(has_failed)))
+}
+
+/// The report of a rank that has no result, for this reason.
+fn no_result(why: &str) -> KernelReport {
+    let result = KernelResult { failed: Some(why.to_owned()), ..KernelResult::default() };
+    KernelReport { result, ..KernelReport::default() }
 }
 
 fn not_started(error: &std::io::Error) -> Ended {

@@ -5,7 +5,7 @@
 
 mod time_limit;
 
-pub use time_limit::TIMED_OUT;
+pub use time_limit::{LEFT, TIMED_OUT};
 
 use std::ffi::{CString, OsStr, OsString};
 use std::io;
@@ -31,11 +31,13 @@ pub struct Prepared {
 /// How a child ended, and its CPU time.
 #[derive(Clone, Copy, Debug)]
 pub struct Ended {
-    /// Its exit code or signal.
+    /// Its exit code or signal; [`End::Lost`] if it is still there.
     pub end: End,
-    /// True if pmmpi ended it after its time limit.
+    /// True if its time limit was over, and pmmpi told it to end.
     pub timed_out: bool,
-    /// CPU time in user mode (ns), including descendants that it waited for.
+    /// True if a process of it is still there after its time limit: see [`LEFT`].
+    pub is_left: bool,
+    /// CPU time in user mode (ns), including descendants that it waited for; 0 if it is still there.
     pub cpu_user_ns: i64,
     /// The same in kernel mode (ns).
     pub cpu_system_ns: i64,
@@ -44,7 +46,12 @@ pub struct Ended {
 impl Ended {
     /// The exec failed with `errno`.
     pub fn not_started(errno: i32) -> Self {
-        Self { end: End::NotStarted(errno), timed_out: false, cpu_user_ns: 0, cpu_system_ns: 0 }
+        Self::without_cpu_time(End::NotStarted(errno))
+    }
+
+    /// An end of work for which no child ran.
+    pub(crate) fn without_cpu_time(end: End) -> Self {
+        Self { end, timed_out: false, is_left: false, cpu_user_ns: 0, cpu_system_ns: 0 }
     }
 
     /// The end for this process's own exit status: after a timeout 124, even if the program then ended well.
@@ -84,10 +91,13 @@ impl Prepared {
         self.spawn_or_interpret(None)
     }
 
-    /// Like [`Self::start`], for a program that also inherits `descriptor`, under the number `number`.
-    pub fn start_with(&self, descriptor: BorrowedFd<'_>, number: RawFd) -> io::Result<Running> {
+    /// Like [`Self::start`], for a program that also inherits these descriptors, each under this number. No descriptor
+    /// may have the number of one before it.
+    pub fn start_with(&self, descriptors: &[(BorrowedFd<'_>, RawFd)]) -> io::Result<Running> {
         let mut actions = Actions::new()?;
-        actions.duplicate(descriptor, number)?;
+        for (descriptor, number) in descriptors {
+            actions.duplicate(*descriptor, *number)?;
+        }
         self.spawn_or_interpret(Some(&actions))
     }
 
@@ -157,33 +167,37 @@ impl Running {
     }
 
     /// Sleeps until the child ends (wait4(2)). After `timeout`, ends the child and all processes that it started: see
-    /// `time_limit`.
+    /// `time_limit`. If no signal ends them, leaves them.
     pub fn wait(&self, timeout: Option<Duration>) -> io::Result<Ended> {
         let timed_out = timeout.is_some_and(|timeout| !self.ends_within(timeout));
-        if timed_out {
-            self.end_all();
-        }
+        let is_left = timed_out && !self.end_all();
+        // Otherwise this would wait as long as the child waits inside the kernel.
+        let options = if is_left { libc::WNOHANG } else { 0 };
         let mut status = 0;
         // SAFETY: an all-zero rusage is valid; both pointers are to live locals.
-        let usage = unsafe {
+        let (ended, usage) = unsafe {
             let mut usage: libc::rusage = std::mem::zeroed();
-            while libc::wait4(self.pid, &mut status, 0, &mut usage) < 0 {
+            loop {
+                let ended = libc::wait4(self.pid, &mut status, options, &mut usage);
+                if ended >= 0 {
+                    break (ended, usage);
+                }
                 let error = io::Error::last_os_error();
                 if error.kind() != io::ErrorKind::Interrupted {
                     return Err(error);
                 }
             }
-            usage
         };
         signals::no_child();
-        let signaled = libc::WIFSIGNALED(status);
+        let end = match ended {
+            0 => End::Lost,
+            _ if libc::WIFSIGNALED(status) => End::Signaled(libc::WTERMSIG(status)),
+            _ => End::Exited(libc::WEXITSTATUS(status)),
+        };
         Ok(Ended {
-            end: if signaled {
-                End::Signaled(libc::WTERMSIG(status))
-            } else {
-                End::Exited(libc::WEXITSTATUS(status))
-            },
+            end,
             timed_out,
+            is_left,
             cpu_user_ns: pmmpi::session::timeval_ns(usage.ru_utime),
             cpu_system_ns: pmmpi::session::timeval_ns(usage.ru_stime),
         })
@@ -328,6 +342,19 @@ mod tests {
         let quick = Prepared::new(Path::new("/bin/true"), &argv, []).unwrap().start().unwrap();
         let ended = quick.wait(Some(Duration::from_secs(60))).unwrap();
         assert_eq!((ended.end, ended.timed_out), (End::Exited(0), false));
+    }
+
+    /// Its entry in /proc looks like that of a zombie.
+    #[test]
+    fn a_child_whose_first_thread_has_ended_is_ended() {
+        let script = "import ctypes, threading, time\n\
+                      threading.Thread(target=time.sleep, args=(1000,)).start()\n\
+                      ctypes.CDLL(None).pthread_exit(None)";
+        let argv = ["env", "python3", "-c", script].map(OsString::from);
+        let python = Prepared::new(Path::new("/usr/bin/env"), &argv, std::env::vars_os()).unwrap();
+        let ended = python.start().unwrap().wait(Some(Duration::from_secs(2))).unwrap();
+        assert_eq!(ended.end, End::Signaled(libc::SIGTERM));
+        assert!(ended.timed_out && !ended.is_left);
     }
 
     #[test]

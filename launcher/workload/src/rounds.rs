@@ -5,10 +5,11 @@ pub use crate::one_round::RoundsContext;
 use crate::console::{Console, say};
 use crate::one_round::{self, Round, RoundKind, RoundWork};
 use crate::plan::{OnFailure, RoundsPlan};
-use crate::process::Prepared;
+use crate::process::{LEFT, Prepared};
 use crate::series_summary::SeriesSummary;
 use crate::{Failure, descendants, saving, signals};
 use pmmpi::clock;
+use pmmpi::node::NodeKey;
 use pmmpi::record::run_file::{Slot, reserved_bytes_alone};
 use pmmpi::record::{End, Run};
 use pmmpi::session::Beginning;
@@ -51,6 +52,7 @@ pub fn run<F: Pairwise>(mut fabric: F, plan: &RoundsPlan, mut place: RoundsConte
             file: &plan.program,
             kind: RoundKind::Program,
             timeout: plan.timeout,
+            is_screen: false,
             selection: &plan.selection,
             output_to_stderr: false,
             gpus: plan.gpus.as_deref(),
@@ -58,6 +60,9 @@ pub fn run<F: Pairwise>(mut fabric: F, plan: &RoundsPlan, mut place: RoundsConte
             is_last: number + 1 == plan.rounds(),
         };
         let round = one_round::measure(&mut fabric, &work, &place, session).map_err(in_round)?;
+        if round.own.is_left {
+            say(format_args!("{}: {}: {LEFT}", NodeKey::own().hostname, plan.program.display()));
+        }
         let mut verdict = GO_ON;
         if let Some(parts) = &round.parts {
             let settled = settle(plan, number, &round, parts, &mut place.slot, &console, &mut series);

@@ -16,7 +16,7 @@ use crate::screen_report::with_history;
 use crate::{Failure, descendants, saving, signals};
 use pmmpi::clock;
 use pmmpi::node::NodeKey;
-use pmmpi::record::{RankRecord, Run, RunHeader, wire};
+use pmmpi::record::{End, RankRecord, Run, RunHeader, wire};
 use pmmpi::session::Beginning;
 use pmmpi::session::launcher_request::{Extras, SharedRequest};
 use pmmpi::transport::collectives;
@@ -84,6 +84,8 @@ pub fn run<F: Divisible + Pairwise>(
         console: if speaks { ScreenConsole::new(plan) } else { ScreenConsole::silent() },
         teller: Teller::new(plan.told_on),
         suspects: HashMap::new(),
+        hung: HashMap::new(),
+        hung_here: vec![false; plan.works.len()],
         done: Screened::default(),
         first_channel: 0,
         is_first: true,
@@ -180,6 +182,10 @@ struct ScreenRounds<'a> {
     teller: Teller,
     /// The nodes that looked slow in the rounds of all nodes, by kernel; only on rank 0.
     suspects: HashMap<String, BTreeSet<String>>,
+    /// The nodes on which a kernel took longer than the time limit, by kernel; only on rank 0.
+    hung: HashMap<String, BTreeSet<String>>,
+    /// For each work, whether it took longer than the time limit on this rank. It would take that time in each round.
+    hung_here: Vec<bool>,
     done: Screened,
     /// The first channel that the kernel `net` has not used; also makes its pairs different ones in each round.
     first_channel: u16,
@@ -244,6 +250,7 @@ impl ScreenRounds<'_> {
             meeting: self.told.meeting,
         };
         let kind = match what.kind {
+            _ if self.hung_here[work] => RoundKind::Nobody,
             WorkKind::Program => RoundKind::Program,
             WorkKind::Kernel => RoundKind::Kernel,
             WorkKind::Net => RoundKind::Net(NetRound {
@@ -257,6 +264,7 @@ impl ScreenRounds<'_> {
             program: &self.programs[work],
             file: &what.program,
             timeout: settings.timeout,
+            is_screen: true,
             output_to_stderr: plan.output_to_stderr,
             selection: &settings.selection,
             gpus: settings.gpus.as_deref(),
@@ -265,6 +273,7 @@ impl ScreenRounds<'_> {
         };
         let round = one_round::measure(fabric, &round_work, &self.place, beginning)?;
         self.first_channel = self.first_channel.wrapping_add(round.channels);
+        self.hung_here[work] |= round.own.timed_out;
         // The signal may have ended the kernels of this round, too.
         if let Some(parts) = &round.parts
             && !(fabric.rank() == 0 && self.is_interrupted())
@@ -283,7 +292,8 @@ impl ScreenRounds<'_> {
         round: &Round,
         parts: &[Vec<u8>],
     ) -> Result<(), Failure> {
-        let settings = &self.plan.rounds;
+        let plan = self.plan;
+        let settings = &plan.rounds;
         let header = RunHeader {
             command: work.argv.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
             ..settings.header_of(kept.unwrap_or(0), round.started_unix_ns)
@@ -291,6 +301,7 @@ impl ScreenRounds<'_> {
         let mut run = Run::assemble(header, round.size, parts, round.gather_ns)
             .map_err(|e| Failure::own(format_args!("pmmpi cannot decode the record of a rank: {e}")))?;
         run.keep_options(&settings.selection);
+        self.note_hung(work, &run);
         let screened = run.screened.get_or_insert_default();
         let ranks = run.ranks.len();
         let of_rank_0 = round.expected_instructions;
@@ -311,6 +322,15 @@ impl ScreenRounds<'_> {
         }
         self.console.done(kept, work, &run);
         Ok(())
+    }
+
+    /// Notes the nodes on which this work took longer than the time limit.
+    fn note_hung(&mut self, work: &ScreenWork, run: &Run) {
+        let hung = run.ranks.iter().filter(|rank| rank.end == End::TimedOut);
+        for rank in hung {
+            let host = run.nodes[rank.node.index()].key.hostname.clone();
+            self.hung.entry(work.name.clone()).or_default().insert(host);
+        }
     }
 
     /// The further rounds of the suspects of each kernel.
@@ -346,9 +366,17 @@ impl ScreenRounds<'_> {
             return Vec::new();
         }
         match self.ask() {
-            Ok(suspects) => {
+            Ok(mut suspects) => {
+                let none = BTreeSet::new();
+                // A node on which the kernel hangs is measured no more.
+                suspects.retain(|kernel, nodes| {
+                    let hung = self.hung.get(kernel).unwrap_or(&none);
+                    nodes.retain(|node| !hung.contains(node));
+                    !nodes.is_empty()
+                });
                 let of = |work: &ScreenWork| {
-                    suspects.get(&work.name).map_or_else(Vec::new, |nodes| self.beside(nodes))
+                    let hung = self.hung.get(&work.name).unwrap_or(&none);
+                    suspects.get(&work.name).map_or_else(Vec::new, |nodes| self.beside(nodes, hung))
                 };
                 let chosen: Vec<Vec<u32>> = self.plan.works.iter().map(of).collect();
                 self.console.suspected(&suspects);
@@ -364,16 +392,17 @@ impl ScreenRounds<'_> {
         }
     }
 
-    /// The ranks of these nodes, of rank 0's node, and of enough other nodes.
-    fn beside(&self, suspects: &BTreeSet<String>) -> Vec<u32> {
+    /// The ranks of these nodes, of rank 0's node, and of enough other nodes on which the kernel does not hang.
+    fn beside(&self, suspects: &BTreeSet<String>, hung: &BTreeSet<String>) -> Vec<u32> {
         let mut others: Vec<&str> = self.hosts.iter().map(String::as_str).collect();
         others.sort_unstable();
         others.dedup();
-        others.retain(|host| !suspects.contains(*host));
+        let is_healthy = |host: &str| !suspects.contains(host) && !hung.contains(host);
+        others.retain(|host| is_healthy(host));
         let first = self.hosts.first().map(String::as_str);
         let mut nodes: BTreeSet<&str> =
             first.into_iter().chain(suspects.iter().map(String::as_str)).collect();
-        let unsuspected = usize::from(first.is_some_and(|host| !suspects.contains(host)));
+        let unsuspected = usize::from(first.is_some_and(is_healthy));
         others.retain(|host| Some(*host) != first);
         let numbers = self.plan.choose((0..others.len() as u32).collect(), LEAST_NODES - unsuspected);
         nodes.extend(numbers.into_iter().map(|number| others[number as usize]));

@@ -7,6 +7,11 @@ use std::time::{Duration, Instant};
 
 /// The exit status after a timeout, as in timeout(1).
 pub const TIMED_OUT: i32 = 124;
+/// What became of a program with [`super::Ended::is_left`]. Such a process waits inside the kernel for a disk, a file
+/// server or a driver that never answers: the kernel delivers no signal to it, not even SIGKILL.
+pub const LEFT: &str = "it took longer than --timeout, and no signal ends it, because it waits inside the Linux kernel \
+                        (state D in ps). So pmmpi leaves it and continues. Look for a file system, a disk or a driver \
+                        that hangs";
 /// The time for a program to end after SIGTERM: less than the 30 s that Slurm gives a job (KillWait).
 const GRACE: Duration = Duration::from_secs(10);
 
@@ -14,15 +19,23 @@ const GRACE: Duration = Duration::from_secs(10);
 const LONGEST_SLEEP: Duration = Duration::from_secs(60);
 
 impl Running {
-    /// Ends the child and all processes that it started.
-    pub(super) fn end_all(&self) {
+    /// Ends the child and all processes that it started. False if a process is still there in the end.
+    pub(super) fn end_all(&self) -> bool {
         let deadline = Instant::now() + GRACE;
         let mut told = Vec::new();
         let mut pause = Duration::from_millis(10);
         loop {
-            let left = descendants::living(self.pid);
+            let mut left = descendants::living(self.pid);
+            // A process whose first thread has ended looks like a zombie, even if its other threads continue.
+            if !left.contains(&self.pid) && !self.has_ended() {
+                left.push(self.pid);
+            }
             if left.is_empty() {
-                return;
+                return true;
+            }
+            if Instant::now() > deadline + GRACE {
+                descendants::leave(&left);
+                return false;
             }
             if Instant::now() > deadline {
                 // The next pass finds processes that start meanwhile.
@@ -36,9 +49,6 @@ impl Running {
             std::thread::sleep(pause);
             pause = (pause * 2).min(Duration::from_millis(500));
             descendants::reap_all_but(self.pid);
-            if Instant::now() > deadline + GRACE {
-                return; // a process that waits inside the kernel: no signal ends it
-            }
         }
     }
 
