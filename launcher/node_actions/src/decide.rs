@@ -28,6 +28,8 @@ pub enum Skip {
     OverLimit,
     /// Slurm has no node of this name.
     Unknown,
+    /// The name may mean any of these nodes.
+    Ambiguous(String),
     /// pmmpi cannot read the node's state, with the reason.
     Unreadable(String),
     /// Slurm or somebody else took the node out of service. The text has the node's state and reason.
@@ -95,6 +97,11 @@ impl fmt::Display for Skip {
             Skip::Unknown => {
                 f.write_str("Slurm has no node with this name (`scontrol show node` lists the names)")
             }
+            Skip::Ambiguous(nodes) => write!(
+                f,
+                "this is the name of several nodes in Slurm (NodeName or NodeHostName): {nodes}; change these \
+                 nodes yourself"
+            ),
             Skip::Unreadable(why) => write!(f, "pmmpi cannot read the state of this node: {why}"),
             Skip::OutOfService(state) => {
                 write!(

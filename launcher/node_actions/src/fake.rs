@@ -33,6 +33,7 @@ pub(crate) fn node(name: &str, state: &str, reason: Option<&str>) -> NodeState {
     let set_by = Some("eva@2026-11-26T02:09:12".to_owned());
     NodeState {
         name: name.to_owned(),
+        host_name: Some(name.to_owned()),
         state: state.split('+').map(str::to_owned).collect(),
         reason: reason.map(|text| Reason { text: text.to_owned(), set_by }),
         comment: String::new(),

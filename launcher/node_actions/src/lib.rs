@@ -28,6 +28,7 @@ mod reason;
 mod report;
 mod scontrol;
 mod settings;
+mod slurm_names;
 
 #[cfg(test)]
 mod fake;

@@ -11,6 +11,7 @@ use crate::reason;
 use crate::report::{Decision, Recovered, Report};
 use crate::scontrol::{Listed, Slurm};
 use crate::settings::{Finding, Settings};
+use crate::slurm_names::SlurmNames;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Marks the nodes with findings, and removes the mark from nodes that passed.
@@ -31,11 +32,27 @@ pub fn run(
     if let Some(journal) = &mut journal {
         report.recovered = recover(journal, &listed)?;
     }
+    let names = SlurmNames::of(&listed);
+    let mut without_node: BTreeMap<String, Skip> = BTreeMap::new();
+    let mut name = |host: &String| match names.of_host(host) {
+        Ok(node) => node.to_owned(),
+        Err(skip) => {
+            without_node.insert(host.clone(), skip);
+            host.clone()
+        }
+    };
+    let named = |finding: &Finding| Finding { node: name(&finding.node), reason: finding.reason.clone() };
+    let findings: Vec<Finding> = findings.iter().map(named).collect();
+    let passed: Vec<String> = passed.iter().map(name).collect();
     let found: BTreeSet<&str> = findings.iter().map(|finding| finding.node.as_str()).collect();
     let marked = listed.values().flatten().filter(|node| decide::is_marked(&settings.action, node));
     let marked = marked.map(|node| node.name.as_str()).collect();
     report.over_limit = limit::check(&found, &marked, settings.max_nodes, settings.fleet).err();
-    for (node, wish) in wishes(findings, passed) {
+    for (node, wish) in wishes(&findings, &passed) {
+        let wish = match without_node.remove(&node) {
+            Some(skip) => wish.and(Err(skip)),
+            None => wish,
+        };
         let planned = match wish {
             Ok(Wish::Mark(_)) if report.over_limit.is_some() => Err(Skip::OverLimit),
             Ok(wish) => plan(settings, &wish, &node, &mut listed).map(|(act, state)| (act, state, wish)),

@@ -24,6 +24,9 @@ const DRAIN: &str = "DRAIN";
 pub struct NodeState {
     /// Its name in Slurm.
     pub name: String,
+    /// The name of its host (NodeHostName), if Slurm shows one. The journal does not need it.
+    #[serde(skip)]
+    pub host_name: Option<String>,
     /// The base state and its flags, for example `IDLE` and `DRAIN`.
     pub state: Vec<String>,
     /// Why the node is not in service; an operator may also have set a reason on a node in service.
@@ -130,13 +133,14 @@ fn read(name: &str, record: &str) -> Result<NodeState, String> {
     for line in record.split('\n').skip(1) {
         fields.add(line)?;
     }
-    let [state, available, active, reason, comment] = fields.values;
+    let [state, address, available, active, reason, comment] = fields.values;
     let required = |value: Option<String>, field| value.ok_or_else(|| format!("the record has no {field}"));
     let state = required(state, "State")?;
     // Other fields follow on the same line.
     let state = state.split(' ').next().unwrap_or_default().split('+').map(str::to_owned).collect();
     Ok(NodeState {
         name: name.to_owned(),
+        host_name: address.and_then(|line| line.split(' ').find_map(host_name)),
         state,
         reason: reason.map(|text| Reason::read(&text)),
         comment: comment.unwrap_or_default(),
@@ -145,18 +149,25 @@ fn read(name: &str, record: &str) -> Result<NodeState, String> {
     })
 }
 
+/// `NodeHostName=n1`: follows the address on the same line.
+fn host_name(word: &str) -> Option<String> {
+    word.strip_prefix("NodeHostName=").filter(|name| !name.is_empty()).map(str::to_owned)
+}
+
 const STATE: usize = 0;
-const REASON: usize = 3;
-const COMMENT: usize = 4;
-/// The fields in the order of a record. pmmpi looks for each field only at the start of a line, because some values
-/// contain spaces.
-const NAMES: [&str; 5] = ["State=", "AvailableFeatures=", "ActiveFeatures=", "Reason=", "Comment="];
+const ADDRESS: usize = 1;
+const REASON: usize = 4;
+const COMMENT: usize = 5;
+/// The fields that pmmpi reads. pmmpi looks for each field only at the start of a line, because some values contain
+/// spaces. The texts of users come last, here and in a record.
+const NAMES: [&str; 6] =
+    ["State=", "NodeAddr=", "AvailableFeatures=", "ActiveFeatures=", "Reason=", "Comment="];
 /// A text that Slurm prints after the comment.
 const EXTRA: &str = "Extra=";
 
 #[derive(Default)]
 struct Fields {
-    values: [Option<String>; 5],
+    values: [Option<String>; 6],
     /// A line without the name of a field continues this field; `None` outside reason and comment.
     open: Option<usize>,
     /// True after a comment or extra text: a line may then be part of this text.
@@ -178,7 +189,8 @@ impl Fields {
         self.open = None;
         let known = NAMES.iter().position(|name| field.starts_with(name));
         if let Some(at) = known {
-            if self.values[at].is_some() || self.are_over || (at == STATE && self.values[REASON].is_some()) {
+            let is_late = matches!(at, STATE | ADDRESS) && self.values[REASON].is_some();
+            if self.values[at].is_some() || self.are_over || is_late {
                 return Err(format!("the line {line:?} may be part of a comment or of a reason"));
             }
             self.values[at] = Some(field[NAMES[at].len()..].to_owned());

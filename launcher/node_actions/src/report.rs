@@ -69,12 +69,26 @@ pub enum Decision {
 }
 
 impl Report {
-    /// True if something needs an operator: a failed act, a limit that was exceeded, or a stop.
+    /// True if something needs an operator: a failed act, a node that pmmpi cannot find or read, a limit that was
+    /// exceeded, or a stop.
     pub fn needs_attention(&self) -> bool {
         let is_failure = |decision: &Decision| {
-            matches!(decision, Decision::Failed { .. } | Decision::Skipped { why: Skip::Unreadable(_), .. })
+            let unread = matches!(decision, Decision::Skipped { why: Skip::Unreadable(_), .. });
+            unread || decision.is_without_node() || matches!(decision, Decision::Failed { .. })
         };
         self.over_limit.is_some() || self.stopped.is_some() || self.decisions.iter().any(is_failure)
+    }
+
+    /// True if there are nodes to change, and pmmpi found none of them in Slurm.
+    pub fn is_without_nodes(&self) -> bool {
+        !self.decisions.is_empty() && self.decisions.iter().all(Decision::is_without_node)
+    }
+}
+
+impl Decision {
+    /// True if pmmpi cannot tell which node of Slurm this is.
+    fn is_without_node(&self) -> bool {
+        matches!(self, Decision::Skipped { why: Skip::BadName | Skip::Unknown | Skip::Ambiguous(_), .. })
     }
 }
 

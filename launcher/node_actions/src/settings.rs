@@ -13,7 +13,7 @@ const MOST_FEATURE_BYTES: usize = 64;
 /// A node that `pmmpi screen` found slow.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Finding {
-    /// The node's name in Slurm.
+    /// The name of its host, with or without the domain, or its name in Slurm.
     pub node: String,
     /// What is slow, for example `pmmpi: slow-memory: +8.1 % (at least 7.4 %) 20261126-xyz`.
     pub reason: String,

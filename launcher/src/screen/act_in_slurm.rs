@@ -24,7 +24,8 @@ struct Findings {
 
 const SCHEMA: u32 = 1;
 
-/// Reads the findings and acts on them. The first use of a log is a dry run.
+/// Reads the findings and acts on them. The first use of a log is a dry run; but a screen whose nodes Slurm does
+/// not know is no use, because it has not shown an operator what pmmpi would do.
 pub fn run(typed: &ActArgs) -> Result<End, Failure> {
     let file = typed.findings.display();
     let text =
@@ -57,15 +58,21 @@ pub fn run(typed: &ActArgs) -> Result<End, Failure> {
         say(line);
     }
     let has_work = !(read.findings.is_empty() && read.passed.is_empty());
-    if is_first && has_work {
+    if !has_work {
+        say("no node to change");
+    } else if is_first && report.is_without_nodes() {
+        say(format_args!(
+            "pmmpi changed nothing, because it found none of these nodes in Slurm. The next screen with --apply \
+             and the log {} is a dry run again",
+            log.display()
+        ));
+    } else if is_first {
         dry_run::begin_log(&log).map_err(|e| Failure::own(format_args!("{}: {e}", log.display())))?;
         say(format_args!(
             "pmmpi changed nothing, because this is the first use of the log {}. The next screen with \
              --apply and this log changes nodes",
             log.display()
         ));
-    } else if !has_work {
-        say("no node to change");
     }
     Ok(End::Exited(if report.needs_attention() { NEEDS_ATTENTION } else { 0 }))
 }

@@ -44,6 +44,7 @@ fn record(name: &str, state: &str, more: &[&str]) -> String {
 fn a_record_of_slurm_22_05_is_read() {
     let node = one(SLURM_22_05).unwrap();
     assert_eq!((node.name.as_str(), node.state_text().as_str()), ("node0", "IDLE+DRAIN"));
+    assert_eq!(node.host_name.as_deref(), Some("vm"));
     let reason = node.reason.as_ref().unwrap();
     assert_eq!(reason.text, "pmmpi: slow-memory: +8.1 % (at least 7.4 %)");
     assert_eq!(reason.set_by.as_deref(), Some("root@2026-11-26T02:09:12"));
@@ -106,6 +107,7 @@ fn a_comment_is_no_reason() {
         &["   Extra=x", "   Reason=pmmpi: slow"],
         &["   Reason=x", "   Reason=pmmpi: slow"],
         &["   Reason=x", "   State=IDLE"],
+        &["   Reason=x", "   NodeAddr=a NodeHostName=a"],
         &["   Comment=x", "   Comment=y"],
         &["no field"],
     ] {
