@@ -7,6 +7,7 @@
 mod act_in_slurm;
 pub mod kernel;
 mod kernel_list;
+mod outputs;
 mod rank_connections;
 mod settings;
 mod supervisor;
@@ -92,6 +93,8 @@ fn check_end(settings: &ScreenSettings) -> Result<(), Failure> {
     if settings.act.is_some() {
         act_in_slurm::check()?;
     }
+    settings.log.as_deref().map(outputs::check_log).transpose()?;
+    settings.archive.as_deref().map(outputs::check_archive).transpose()?;
     let report = own_files::report()?;
     let mut command = Command::new(&report);
     let output = command.arg("screen").args(&settings.report).arg("--check").stdin(Stdio::null()).output();

@@ -30,6 +30,8 @@ pub struct ScreenSettings {
     pub archive: Option<PathBuf>,
     /// Options of `pmmpi screen-act`; `None` changes no node.
     pub act: Option<Vec<OsString>>,
+    /// The log of changes, if the user chose one.
+    pub log: Option<PathBuf>,
 }
 
 /// What runs in each round.
@@ -63,7 +65,8 @@ impl ScreenSettings {
         let timeout = timeout.map(|text| duration("--timeout", text)).transpose()?;
         let all_cores = typed.cores == CoresArg::Node;
         let output_to_stderr = typed.format != ScreenFormat::Text && typed.output.is_none();
-        let (report, act, archive) = (report(&typed), act(&typed), typed.archive.clone());
+        let (report, act) = (report(&typed), act(&typed));
+        let (archive, log) = (typed.archive.clone(), typed.log.clone());
         let seed = typed.seed.unwrap_or_else(|| pmmpi::clock::realtime_ns().unsigned_abs());
         let run = Settings::of_screen(typed, rounds, timeout)?;
         Ok(Self {
@@ -77,6 +80,7 @@ impl ScreenSettings {
             report,
             archive,
             act,
+            log,
         })
     }
 }

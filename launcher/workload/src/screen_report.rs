@@ -90,8 +90,9 @@ fn report_and_act(plan: &ScreenPlan, done: &Screened) -> Result<End, Failure> {
 /// The command line of the report on all runs, next to those of earlier screens.
 pub(crate) fn with_history(plan: &ScreenPlan, done: &Screened) -> Vec<OsString> {
     let files = done.files.iter().map(|file| file.clone().into_os_string());
-    // A first screen makes the archive.
-    let archive = plan.archive.iter().filter(|archive| archive.exists());
+    // A first screen fills the archive.
+    let is_empty = |archive: &Path| archive.read_dir().is_ok_and(|mut files| files.next().is_none());
+    let archive = plan.archive.iter().filter(|archive| archive.exists() && !is_empty(archive));
     let archive = archive.map(|archive| archive.clone().into_os_string());
     plan.report.iter().cloned().chain(files).chain(archive).collect()
 }

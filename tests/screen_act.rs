@@ -1,0 +1,117 @@
+//! What `pmmpi screen` needs to act on its findings: names that Slurm knows, and files that it can write.
+
+use rig::tool::{self, Folder, Output};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// A folder with a `scontrol` that shows these nodes (NodeName, NodeHostName) and takes every change.
+struct Site(Folder);
+
+impl Site {
+    fn new(nodes: &[(&str, &str)]) -> Self {
+        let site = Self(Folder::new("screen-act"));
+        for (node, host) in nodes {
+            let record = format!(
+                "NodeName={node} Arch=x86_64\n   AvailableFeatures=\n   ActiveFeatures=\n   NodeAddr={host} \
+                 NodeHostName={host} Port=6818\n   State=IDLE Weight=1\n\n"
+            );
+            fs::write(site.file(&format!("node-{node}")), record).unwrap();
+        }
+        let here = site.0.path().display().to_string();
+        let script = format!(
+            "#!/bin/sh\ncd {here}\ncase \"$*\" in update*) echo \"$*\" >> updates;; *) cat node-${{4:-*}};; esac\n"
+        );
+        let program = site.file("scontrol");
+        fs::write(&program, script).unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        site
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn pmmpi(&self, args: &[&str]) -> Output {
+        let path = format!("{}:{}", self.0.path().display(), std::env::var("PATH").unwrap_or_default());
+        tool::run(Command::new(tool::pmmpi()).args(args).current_dir(self.0.path()).env("PATH", path))
+    }
+
+    /// Acts on a finding for each of these hosts.
+    fn act(&self, hosts: &[&str]) -> Output {
+        let finding = |host: &&str| serde_json::json!({"node": host, "reason": "pmmpi: slow-memory: +8.1 %"});
+        let findings: Vec<_> = hosts.iter().map(finding).collect();
+        let findings =
+            serde_json::json!({"schema_version": 1, "findings": findings, "passed": [], "fleet": 100});
+        fs::write(self.file("findings"), findings.to_string()).unwrap();
+        self.pmmpi(&["screen-act", "--apply", "drain", "--log", "log", "findings"])
+    }
+}
+
+/// The hosts have names with a domain, and n2 has another name in Slurm.
+#[test]
+fn a_host_is_drained_by_its_name_in_slurm() {
+    let site = Site::new(&[("n1", "n1"), ("blue2", "n2.cluster.example")]);
+    let hosts = ["n1.cluster.example", "n2.cluster.example"];
+    let dry = site.act(&hosts).success();
+    for node in ["n1", "blue2"] {
+        let command = format!("{node}: would run: scontrol update NodeName={node} State=DRAIN ");
+        assert!(dry.err().contains(&command), "{}", dry.err());
+    }
+    assert!(site.file("log").exists() && !site.file("updates").exists());
+    // This scontrol shows no drain afterwards.
+    let output = site.act(&hosts);
+    assert!(output.code() == 1 && output.err().contains("n1: FAILED: drain"), "{}", output.err());
+    let updates = fs::read_to_string(site.file("updates")).unwrap();
+    let nodes: Vec<&str> = updates.lines().filter_map(|line| line.split(' ').nth(1)).collect();
+    assert_eq!(nodes, ["NodeName=blue2", "NodeName=n1"]);
+}
+
+/// An operator has not seen what pmmpi would do.
+#[test]
+fn a_dry_run_without_a_known_node_is_not_the_first_use() {
+    let site = Site::new(&[("slurm1", "a"), ("slurm2", "a")]);
+    for _ in 0..2 {
+        let output = site.act(&["n1.cluster", "a"]);
+        let said = output.err();
+        assert_eq!(output.code(), 1, "{said}");
+        assert!(said.contains("n1.cluster: not changed: Slurm has no node with this name"), "{said}");
+        assert!(said.contains("a: not changed: this is the name of several nodes in Slurm"), "{said}");
+        assert!(said.contains("is a dry run again") && !site.file("log").exists(), "{said}");
+    }
+    let output = site.act(&["n1.cluster", "slurm1"]);
+    assert!(output.code() == 1 && site.file("log").exists(), "{}", output.err());
+    assert!(output.err().contains("this is the first use of the log"), "{}", output.err());
+}
+
+#[test]
+fn what_cannot_be_written_is_refused_before_the_first_round() {
+    let site = Site::new(&[("n1", "n1")]);
+    fs::write(site.file("file"), "").unwrap();
+    let screen = |options: &[&str]| {
+        let screen = ["screen", "--rounds", "1", "--warmup", "0", "--out", "runs"];
+        site.pmmpi(&[&screen[..], options, &["--", "true"]].concat())
+    };
+    for (archive, why) in [("/proc/nowhere/archive", "No such file"), ("file", "Not a directory")] {
+        let output = screen(&["--archive", archive]);
+        let told = format!("pmmpi cannot write the archive {archive}: {why}");
+        assert!(output.code() == 125 && output.err().contains(&told), "{}", output.err());
+    }
+    for (log, why) in [
+        ("/proc/nowhere/log", "No such file"),
+        ("missing/log", "No such file"),
+        ("/dev/null", "it is not a regular file"),
+    ] {
+        let output = screen(&["--apply", "drain", "--log", log]);
+        let told = format!("pmmpi cannot write the log {log}: {why}");
+        assert!(output.code() == 125 && output.err().contains(&told), "{}", output.err());
+    }
+    assert!(tool::runs_in(&site.file("runs")).is_empty() && !site.file("missing").exists());
+    // Files that can be written. The checks create no log, and an empty archive is no input.
+    let options = ["--archive", "archive", "--apply", "drain", "--log", "log"];
+    let output = screen(&options).success();
+    assert!(output.err().contains("no node to change"), "{}", output.err());
+    assert!(!site.file("log").exists() && site.file("archive").read_dir().unwrap().next().is_some());
+    assert_eq!(tool::runs_in(&site.file("runs")).len(), 1);
+}
