@@ -16,6 +16,7 @@ pub mod json;
 mod last_run;
 pub mod markdown;
 mod md_and_html_tables;
+mod nhc;
 pub mod node_list;
 pub mod openmetrics;
 pub mod origin;

@@ -11,6 +11,7 @@ pub mod failed_runs;
 mod few_runs;
 pub mod gate;
 pub mod health;
+pub mod host_names;
 mod job_nodes;
 pub mod lateness;
 pub mod metrics;

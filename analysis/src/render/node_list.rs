@@ -2,6 +2,7 @@
 
 use super::cells::percent;
 use crate::report::Report;
+use crate::report::host_names::is_host_name;
 use crate::report::screen::{ScreenReport, ScreenedNode};
 use crate::stats::own_history::OwnVerdict;
 use crate::stats::verdict_rule::Verdict;
@@ -14,13 +15,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Slurm's compressed list, such as `n[001-003,017],m5`, with a line end; empty without a node.
 pub fn exclude(report: &Report) -> String {
-    let list = compressed(avoided(report).into_keys());
+    let list = compressed(names_in_slurm(report).into_iter());
     if list.is_empty() { list } else { list + "\n" }
 }
 
 /// One node per line, by name.
 pub fn nodefile(report: &Report) -> String {
-    avoided(report).into_keys().map(|node| format!("{node}\n")).collect()
+    names_in_slurm(report).into_iter().map(|node| format!("{node}\n")).collect()
 }
 
 /// Why each node is in the list, one line per node; and which nodes cannot be in a list.
@@ -50,6 +51,12 @@ pub fn reasons(report: &Report) -> Vec<String> {
         }));
     }
     lines
+}
+
+/// The nodes by the names that Slurm has for them, as far as a screen knows.
+fn names_in_slurm(report: &Report) -> BTreeSet<&str> {
+    let name = |host| report.screen.as_ref().map_or(host, |screen| screen.names_in_slurm.of_host(host));
+    avoided(report).into_keys().map(name).collect()
 }
 
 /// The nodes with the strongest reason of each.
@@ -164,10 +171,4 @@ fn reason(node: &NodeReport) -> Option<String> {
         ))
     };
     of_class.or_else(slowed)
-}
-
-/// True for a name that a list of nodes can contain.
-fn is_host_name(name: &str) -> bool {
-    let is_part = |c: char| c.is_ascii_alphanumeric() || ".-_".contains(c);
-    !name.is_empty() && name.chars().all(is_part) && !name.starts_with('-')
 }

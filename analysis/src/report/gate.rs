@@ -1,10 +1,12 @@
 //! Repaired nodes: is each fit to return to service? One answer per node.
 
+use super::host_names;
 use super::screen::{ScreenReport, ScreenedNode};
 use crate::table::slurm_host_list::HostList;
 use crate::verdicts::fitness::{Fitness, GateAnswer};
 use crate::verdicts::kernels_of_node::{KernelOfNode, ScreenVerdict};
 use pmmpi::text::count;
+use std::collections::HashSet;
 
 /// A node with fewer runs of a kernel is not fit for certain.
 const FEWEST_RUNS: usize = 5;
@@ -15,9 +17,13 @@ const MOST_UNCERTAIN: f64 = 0.1;
 
 /// Adds the answers for the nodes of `list`, in its order.
 pub fn ask(screen: &mut ScreenReport, list: &HostList) {
-    let others = screen.screened.iter().filter(|node| !list.has(&node.node)).count();
-    let answer = |name: &str| {
-        let node = screen.screened.iter().find(|node| &*node.node == name);
+    let hosts = || screen.screened.iter().map(|node| node.node.as_str());
+    let asked: Vec<(&str, Option<&str>)> =
+        list.names().map(|name| (name, host_names::same(name, hosts()))).collect();
+    let repaired: HashSet<&str> = asked.iter().filter_map(|(_, host)| *host).collect();
+    let others = hosts().filter(|host| !repaired.contains(host)).count();
+    let answer = |(name, host): (&str, Option<&str>)| {
+        let node = screen.screened.iter().find(|node| Some(node.node.as_str()) == host);
         let (answer, reason) = match node {
             None => (Fitness::Undecided, "it did not take part in the screen".to_owned()),
             Some(_) if others < FEWEST_OTHERS => (
@@ -29,9 +35,10 @@ pub fn ask(screen: &mut ScreenReport, list: &HostList) {
             ),
             Some(node) => of(node),
         };
-        GateAnswer { node: name.to_owned(), answer, reason }
+        GateAnswer { node: name.to_owned(), host: host.map(str::to_owned), answer, reason }
     };
-    screen.gate = list.names().map(answer).collect();
+    let answers: Vec<GateAnswer> = asked.into_iter().map(answer).collect();
+    screen.gate = answers;
 }
 
 /// By how much the node may be slower, if that is too much for an answer: the interval of the slowdown is symmetric.

@@ -1,5 +1,7 @@
-//! Nodes that the batch system gave to the job of a screen, but that took no part: nothing shows whether they are healthy.
+//! The nodes that the batch system gave to the job of a screen: their names in Slurm, and those that took no part, of which
+//! nothing shows whether they are healthy.
 
+use super::host_names::{self, is_host_name, short};
 use crate::table::slurm_host_list::HostList;
 use pmmpi::record::Run;
 use std::collections::{BTreeSet, HashSet};
@@ -29,7 +31,26 @@ pub fn without_part<'a>(lists: impl Iterator<Item = &'a str>, hosts: &[&str]) ->
     without.into_iter().collect()
 }
 
-/// The name without its domain: a host may have one, where Slurm has none.
-fn short(name: &str) -> &str {
-    name.split('.').next().unwrap_or_default()
+/// The names of nodes in Slurm.
+#[derive(Debug, Default)]
+pub struct NamesInSlurm(BTreeSet<String>);
+
+impl NamesInSlurm {
+    /// The names in these lists.
+    pub fn of<'a>(lists: impl Iterator<Item = &'a str>) -> Self {
+        let mut names = BTreeSet::new();
+        let lists: BTreeSet<&str> = lists.collect();
+        for list in lists.into_iter().filter_map(|list| list.parse::<HostList>().ok()) {
+            names.extend(list.names().filter(|name| is_host_name(name)).map(str::to_owned));
+        }
+        Self(names)
+    }
+
+    /// The name of a host in Slurm, as far as the lists show it; otherwise its own name.
+    pub fn of_host<'a>(&'a self, host: &'a str) -> &'a str {
+        if self.0.contains(host) {
+            return host;
+        }
+        host_names::same(host, self.0.iter().map(String::as_str)).unwrap_or(host)
+    }
 }

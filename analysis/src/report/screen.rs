@@ -1,6 +1,6 @@
 //! The result of `pmmpi screen`: one answer per node, from all kernels together.
 
-use super::job_nodes;
+use super::job_nodes::{self, NamesInSlurm};
 use super::run::RunReport;
 use super::screen_kernels::Kernels;
 pub use super::screen_kernels::{KernelSummary, ScreenedNode, SlowThread};
@@ -39,6 +39,9 @@ pub struct ScreenReport {
     pub wrong_links: Vec<WrongLinkReport>,
     /// Commands that would drain the nodes that should not run jobs.
     pub suggestions: Vec<Suggestion>,
+    /// The nodes of the jobs.
+    #[serde(skip)]
+    pub names_in_slurm: NamesInSlurm,
     /// The kernel of each class of these nodes.
     #[serde(skip)]
     pub kernel_of_class: HashMap<String, String>,
@@ -155,7 +158,9 @@ impl ScreenReport {
         }
         let last_run_id = of_screen.last().map_or("", |(run, _)| run.run_id.as_str());
         let to_drain = screened.iter().filter(|node| node.suggests_drain);
-        let suggestions = to_drain.map(|node| Suggestion::of(node, last_run_id)).collect();
+        let all_lists = runs.iter().filter_map(|run| run.screened.as_ref()?.job_nodes.as_deref());
+        let names_in_slurm = NamesInSlurm::of(all_lists);
+        let suggestions = to_drain.map(|node| Suggestion::of(node, &names_in_slurm, last_run_id)).collect();
         let most = of_screen.iter().map(|(run, _)| run.nodes).max().unwrap_or_default();
         let rounds = |is_further: bool| {
             let rounds = of_screen.iter().filter(|(_, screened)| screened.is_further == is_further);
@@ -174,6 +179,7 @@ impl ScreenReport {
             slow_links: slow_links(&of_screen),
             wrong_links: wrong_links(&kernels),
             suggestions,
+            names_in_slurm,
             kernel_of_class,
             warnings: kernels.cores_differ(),
             gate: Vec::new(),
@@ -190,7 +196,8 @@ impl ScreenReport {
         let mut all = BTreeSet::new();
         for node in &self.screened {
             for (kernel, of) in node.kernels.iter() {
-                let is_asked = || self.gate.iter().any(|asked| asked.node == *node.node);
+                let is_asked =
+                    || self.gate.iter().any(|asked| asked.host.as_deref() == Some(node.node.as_str()));
                 if of.verdict.is_some_and(ScreenVerdict::is_suspicious) || is_asked() {
                     all.insert((kernel.as_str(), node.node.as_str()));
                 }
@@ -202,7 +209,7 @@ impl ScreenReport {
 
 impl Suggestion {
     /// For a node that should be drained; `run_id` leads to the measurement.
-    fn of(node: &ScreenedNode, run_id: &str) -> Self {
+    fn of(node: &ScreenedNode, names: &NamesInSlurm, run_id: &str) -> Self {
         let reason = match (node.verdict, node.slowdown) {
             (Some(ScreenVerdict::Wrong), _) | (_, None) => {
                 let kernel = node.kernel.as_deref().unwrap_or("a kernel");
@@ -219,7 +226,7 @@ impl Suggestion {
         let command = shell_line([
             "scontrol".to_owned(),
             "update".to_owned(),
-            format!("NodeName={}", node.node),
+            format!("NodeName={}", names.of_host(node.node.as_str())),
             "State=DRAIN".to_owned(),
             format!("Reason={reason}"),
         ]);

@@ -5,8 +5,11 @@ use serde::Serialize;
 /// The answer for one node.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub struct GateAnswer {
-    /// Host name.
+    /// The name that the user gave.
     pub node: String,
+    /// The name of its host; `None` if it took no part.
+    #[serde(skip)]
+    pub host: Option<String>,
     /// FIT, NOT-FIT or UNDECIDED.
     pub answer: Fitness,
     /// Why it is not fit, or what is missing for an answer; empty if it is fit.

@@ -2,6 +2,8 @@
 
 use super::common::*;
 use super::made::*;
+use pmmpi::record::Run;
+use std::path::Path;
 
 /// A job would fail on a node where a kernel fails, too.
 #[test]
@@ -43,4 +45,67 @@ fn a_kernel_that_fails_everywhere_is_no_reason_to_avoid_nodes() {
         "{}",
         err(&list)
     );
+}
+
+/// Seven rounds of six nodes, whose hosts have a domain in their names; n04 is slow, and Slurm's list is `list`.
+fn with_domain(folder: &Path, list: &str) -> Vec<String> {
+    let times = |at: At<'_>| Outcome::Times(if at.node == 4 { 1.2 } else { 1.0 });
+    let change = |run: &mut Run| {
+        run.nodes.iter_mut().for_each(|node| node.key.hostname.push_str(".cluster.example"));
+        run.header.environment = vec![("SLURM_JOB_NODELIST".to_owned(), list.to_owned())];
+    };
+    Screen { rounds: 0..7, ..Screen::of(0, 6) }.write_changed(folder, times, change)
+}
+
+/// Slurm knows no host by another name.
+#[test]
+fn lists_and_commands_have_the_names_of_slurm() {
+    let folder = Folder::new();
+    // Not a list of these hosts: their own names are the best that is known.
+    for (at, (list, name)) in
+        [("n[00-05]", "n04"), ("slurm[1-6]", "n04.cluster.example"), ("n[0", "n04.cluster.example")]
+            .into_iter()
+            .enumerate()
+    {
+        let files = with_domain(&folder.path().join(at.to_string()), list);
+        for format in ["exclude", "nodefile"] {
+            for command in ["screen", "report"] {
+                let shown = report(&words(&[command, "--format", format], &files));
+                assert_eq!(out(&shown), format!("{name}\n"), "{list}: {}", err(&shown));
+            }
+        }
+        let text = out(&screen_report(&files, &["--suggest"]));
+        assert!(text.contains(&format!("scontrol update NodeName={name} State=DRAIN ")), "{text}");
+        let option = format!("\noption of sbatch and srun to avoid these nodes:\n--exclude={name}\n");
+        assert!(text.contains(&option), "{text}");
+    }
+}
+
+/// NHC compares with the name of the host.
+#[test]
+fn suggestions_have_a_line_for_the_node_health_check() {
+    let folder = Folder::new();
+    let files = with_domain(folder.path(), "n[00-05]");
+    let text = out(&screen_report(&files, &["--suggest"]));
+    let line = "\nlines for nhc.conf (LBNL Node Health Check):\nn04.cluster.example || die 1 \"pmmpi: slow-memory: +";
+    assert!(text.contains(line), "{text}");
+    assert!(!out(&screen_report(&files, &[])).contains("nhc"));
+}
+
+/// The user names nodes as Slurm does.
+#[test]
+fn the_gate_finds_hosts_by_their_names_in_slurm() {
+    let folder = Folder::new();
+    let files = with_domain(folder.path(), "n[00-05]");
+    let findings = folder.path().join("findings").display().to_string();
+    for (asked, status) in [("n01", 0), ("n01.cluster.example", 0), ("n04", 3), ("n01.other", 4)] {
+        let gate = screen_report(&files, &["--gate", asked, "--findings", &findings]);
+        assert_eq!(gate.status.code(), Some(status), "{asked}: {}", out(&gate));
+        let read: serde_json::Value =
+            serde_json::from_str(&std::fs::read_to_string(&findings).unwrap()).unwrap();
+        let passed = if status == 0 { serde_json::json!([asked]) } else { serde_json::json!([]) };
+        assert_eq!(read["passed"], passed, "{asked}");
+    }
+    let suspects = out(&screen_report(&files, &["--gate", "n01", "--suspects"]));
+    assert_eq!(suspects, "triad\tn01.cluster.example\ntriad\tn04.cluster.example\n");
 }

@@ -2,11 +2,15 @@
 
 use super::{line, table, warnings};
 use crate::render::answer::own_history;
+use crate::render::nhc;
 use crate::render::screen::{answer, gate, kernels, links, measured, nodes, wrong_links};
 use crate::report::Report;
-use crate::report::screen::ScreenReport;
+use crate::report::host_names::is_host_name;
+use crate::report::screen::{ScreenReport, Suggestion};
+use crate::table::slurm_host_list::compressed;
+use pmmpi::text::shell_line;
 
-/// The result; with `suggest`, also the commands that would drain nodes.
+/// The result; with `suggest`, also commands and lines that keep jobs away from nodes.
 pub fn screen(report: &Report, suggest: bool, top: usize) -> String {
     let mut text = String::new();
     if let Some(screen) = &report.screen {
@@ -40,5 +44,20 @@ fn suggestions(text: &mut String, screen: &ScreenReport) {
     line(text, "commands that would drain these nodes:");
     for suggestion in &screen.suggestions {
         line(text, &suggestion.command);
+    }
+    // Lists and patterns of hosts have no quotes for other names.
+    let is_listed = |suggestion: &&Suggestion| is_host_name(suggestion.node.as_str());
+    let listed: Vec<&Suggestion> = screen.suggestions.iter().filter(is_listed).collect();
+    if listed.is_empty() {
+        return;
+    }
+    let names = listed.iter().map(|suggestion| screen.names_in_slurm.of_host(suggestion.node.as_str()));
+    line(text, "");
+    line(text, "option of sbatch and srun to avoid these nodes:");
+    line(text, &shell_line([format!("--exclude={}", compressed(names))]));
+    line(text, "");
+    line(text, "lines for nhc.conf (LBNL Node Health Check):");
+    for suggestion in listed {
+        line(text, &nhc::line(suggestion.node.as_str(), &suggestion.reason));
     }
 }
