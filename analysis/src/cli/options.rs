@@ -179,7 +179,7 @@ pub struct ReportArgs {
 pub struct ScreenReportArgs {
     #[command(flatten)]
     pub report: ReportArgs,
-    /// Print the commands that would drain nodes
+    /// Print how to drain or avoid slow nodes
     #[arg(long)]
     pub suggest: bool,
     /// Print only the kernels and nodes that need further rounds

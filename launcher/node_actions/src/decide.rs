@@ -99,8 +99,8 @@ impl fmt::Display for Skip {
             }
             Skip::Ambiguous(nodes) => write!(
                 f,
-                "this is the name of several nodes in Slurm (NodeName or NodeHostName): {nodes}; change these \
-                 nodes yourself"
+                "this is the name of several nodes in Slurm (NodeName or NodeHostName): {nodes}; change the \
+                 right one yourself"
             ),
             Skip::Unreadable(why) => write!(f, "pmmpi cannot read the state of this node: {why}"),
             Skip::OutOfService(state) => {

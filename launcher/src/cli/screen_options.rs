@@ -101,7 +101,7 @@ pub struct ScreenArgs {
     /// Limit the false discovery rate over all kernels to PERCENT (default: 1)
     #[arg(long, value_name = "PERCENT", hide = true)]
     pub fdr: Option<String>,
-    /// Print the commands that would drain nodes with the advice "drain it"
+    /// Print how to drain or avoid nodes with the advice "drain it"
     #[arg(long)]
     pub suggest: bool,
     /// Mark nodes with this advice in Slurm: drain, comment or feature

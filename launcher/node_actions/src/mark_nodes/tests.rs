@@ -152,7 +152,8 @@ fn a_host_that_slurm_does_not_know_needs_an_operator() {
     });
     let (place, slurm) = (Place::new(), Fake::new(nodes));
     let settings = place.settings(Action::Drain);
-    for (slow_nodes, passed) in [(slow(&["x.cluster", "vm"]), vec![]), (vec![], names(&["x", "vm.cluster"]))] {
+    for (slow_nodes, passed) in [(slow(&["x.cluster", "vm"]), vec![]), (vec![], names(&["x", "vm.cluster"]))]
+    {
         let report = run(&slow_nodes, &passed, &settings, &slurm).unwrap();
         assert!(report.needs_attention() && report.is_without_nodes(), "{report}");
         assert!(report.to_string().contains(
