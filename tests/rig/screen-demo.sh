@@ -2,10 +2,12 @@
 # Screens four hosts of the rig, node0 to node3, which share this machine. The rank of node2 may use only one core. The
 # script needs no cluster and leaves nothing behind except its folder.
 #
-# usage: screen-demo.sh BIN RIG_HOST     BIN: the folder of pmmpi; RIG_HOST: the rig's program that makes hosts
+# usage: screen-demo.sh BIN RIG_HOST [OPTION...]
+#        BIN: the folder of pmmpi; RIG_HOST: the rig's program that makes hosts; OPTION: more options of pmmpi screen
 set -eu
 bin=$1
 rig_host=$2
+shift 2
 
 folder=$(mktemp -d "${TMPDIR:-/tmp}/pmmpi-screen.XXXXXX")
 cd "$folder"
@@ -22,7 +24,7 @@ export OMPI_MCA_plm=rsh OMPI_MCA_plm_rsh_agent="$folder/rsh" OMPI_MCA_mpi_yield_
 PATH=$folder:$PATH
 
 set -- mpirun.openmpi -n 4 --hostfile hostfile --map-by slot --bind-to none \
-    pmmpi screen --kernels triad,dgemm,net --memory 256M --cores rank --suggest
+    pmmpi screen --kernels triad,dgemm,net --memory 256M --cores rank --suggest "$@"
 echo "\$ $*"
 "$@"
 echo
