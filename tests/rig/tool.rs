@@ -2,6 +2,7 @@
 
 use pmmpi::record::{Run, run_file};
 use std::fs::{self, File};
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -40,6 +41,21 @@ pub fn for_anybody(folder: &Folder) -> PathBuf {
     run(Command::new("cp").arg("-r").arg(stage).arg(&place)).success();
     run(Command::new("chmod").args(["-R", "a+rX"]).arg(folder.path())).success();
     place.join("bin/pmmpi")
+}
+
+/// The tool with another `pmmpi-report`: this shell script, in which `$real` is the real one. Gives the path of `pmmpi`.
+pub fn with_report(folder: &Path, script: &str) -> PathBuf {
+    let place = folder.join("installed");
+    let bin = place.join("bin");
+    fs::create_dir_all(&bin).expect("a folder for programs");
+    // A copy, because pmmpi finds its other programs relative to its own file.
+    run(Command::new("cp").arg(pmmpi()).arg(&bin)).success();
+    symlink(target().join("pmmpi/lib"), place.join("lib")).expect("a link to the libraries");
+    let text = format!("#!/bin/sh\nreal={}\n{script}\n", tool("pmmpi-report").display());
+    let report = bin.join("pmmpi-report");
+    fs::write(&report, text).expect("a script");
+    fs::set_permissions(&report, fs::Permissions::from_mode(0o755)).expect("executable");
+    bin.join("pmmpi")
 }
 
 /// A folder for one test, removed at its end.

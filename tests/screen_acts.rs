@@ -1,0 +1,148 @@
+//! `pmmpi screen --apply` changes no node if the screen ends early, or if the report fails. The report of these tests
+//! always finds the node n2 slow, and a script replaces scontrol.
+
+use rig::cluster::{Cluster, machine};
+use rig::tool::{self, Folder, Output};
+use rig::{Mpi, programs};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// Shows the node n2, and drains it. Each call is a line of the file `calls`.
+const SCONTROL: &str = r#"echo "$*" >> calls
+state=IDLE
+[ -e reason ] && state=IDLE+DRAIN
+case $* in
+"--all show node"*)
+    printf 'NodeName=n2 Arch=x86_64\n   AvailableFeatures=(null)\n   ActiveFeatures=(null)\n'
+    echo "   State=$state ThreadsPerCore=1"
+    [ -e reason ] && cat reason
+    echo
+    ;;
+"update NodeName=n2 State=DRAIN Reason="*) echo "   $4 [root@2026-11-26T02:09:12]" > reason ;;
+*) exit 1 ;;
+esac"#;
+
+/// The real report, with one more finding. The end of the script follows.
+const REPORT: &str = r#"case " $* " in *" --findings "*) ;; *) exec $real "$@" ;; esac
+$real "$@" || exit
+while [ $# -gt 0 ]; do
+    finding='{"node": "n2", "reason": "pmmpi: slow-compute: +9 %"}'
+    [ "$1" = --findings ] && sed -i "s/\"findings\": \[\]/\"findings\": [$finding]/" "$2"
+    shift
+done
+"#;
+
+const EARLY: &str = "pmmpi changes no node, because the screen ended early";
+
+/// A pmmpi, a report and a scontrol in a folder of the test.
+struct Site {
+    folder: Folder,
+    pmmpi: PathBuf,
+}
+
+impl Site {
+    /// The report ends in this way.
+    fn new(end_of_report: &str) -> Self {
+        let folder = Folder::new("screen-acts");
+        let pmmpi = tool::with_report(folder.path(), &format!("{REPORT}{end_of_report}"));
+        let scontrol = folder.path().join("slurm/scontrol");
+        fs::create_dir(folder.path().join("slurm")).expect("a folder");
+        let script = format!("#!/bin/sh\ncd {}\n{SCONTROL}\n", folder.path().display());
+        fs::write(&scontrol, script).expect("a script");
+        fs::set_permissions(&scontrol, fs::Permissions::from_mode(0o755)).expect("executable");
+        // The first use of a log is a dry run.
+        fs::write(folder.path().join("log"), "").expect("a log");
+        Self { folder, pmmpi }
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.folder.path().join(name).display().to_string()
+    }
+
+    /// The screen that runs this script in each round, and may drain nodes.
+    fn command(&self, rounds: &str, script: &str) -> Vec<String> {
+        let path = format!("{}:{}", self.file("slurm"), std::env::var("PATH").unwrap_or_default());
+        let program = programs::script(self.folder.path(), &format!("#!/bin/sh\n{script}"));
+        let (path, pmmpi, program) =
+            (format!("PATH={path}"), self.pmmpi.display().to_string(), program.display().to_string());
+        let (log, out) = (self.file("log"), self.file("runs"));
+        let words = ["env", &path, &pmmpi, "screen", "--apply", "drain", "--log", &log, "--out", &out];
+        let options = ["--rounds", rounds, "--warmup", "0", "--", &program];
+        words.into_iter().chain(options).map(str::to_owned).collect()
+    }
+
+    /// The same on this machine alone.
+    fn screen(&self, rounds: &str, script: &str) -> Output {
+        let _alone = machine();
+        let words = self.command(rounds, script);
+        tool::run(Command::new(&words[0]).args(&words[1..]))
+    }
+
+    /// The condition that a round is saved, for a shell.
+    fn is_saved(&self) -> String {
+        format!("ls {}/*.pmr > /dev/null 2>&1", self.file("runs"))
+    }
+
+    fn assert_unchanged(&self, output: &Output) {
+        let read = |name: &str| fs::read_to_string(self.file(name)).unwrap_or_default();
+        assert_eq!((read("calls"), read("log")), (String::new(), String::new()), "{}", output.err());
+    }
+}
+
+/// Without this test, the other tests could pass because the report has no finding.
+#[test]
+fn a_complete_screen_drains_the_node() {
+    let site = Site::new("exit 0");
+    let output = site.screen("1", "true").success();
+    assert!(output.err().contains("n2: done: drain"), "{}", output.err());
+    let calls = fs::read_to_string(site.file("calls")).expect("calls of scontrol");
+    assert_eq!(calls.matches("update NodeName=n2 State=DRAIN").count(), 1, "{calls}");
+}
+
+#[test]
+fn a_report_that_fails_changes_no_node() {
+    for end in ["exit 125", "exit 127", "kill -KILL $$"] {
+        let site = Site::new(end);
+        let output = site.screen("1", "true");
+        assert!(output.code() >= 125, "{end}: {} {}", output.code(), output.err());
+        let said = "pmmpi changes no node, because it could not make the report";
+        assert!(output.err().contains(said), "{end}: {}", output.err());
+        site.assert_unchanged(&output);
+    }
+}
+
+/// The program that is measured removes the report.
+#[test]
+fn a_report_that_is_missing_changes_no_node() {
+    let site = Site::new("exit 0");
+    let output = site.screen("1", &format!("rm {}", site.file("installed/bin/pmmpi-report")));
+    assert!(output.code() >= 125, "{} {}", output.code(), output.err());
+    assert!(output.err().contains("/pmmpi-report: "), "{}", output.err());
+    site.assert_unchanged(&output);
+}
+
+#[test]
+fn a_screen_that_a_signal_ends_changes_no_node() {
+    let site = Site::new("exit 0");
+    let output = site.screen("3", &format!("{} && kill -TERM $PPID\nsleep 0.2", site.is_saved()));
+    assert_eq!(output.code(), 1, "{}", output.err());
+    for said in ["signal 15 has stopped the screen", EARLY] {
+        assert!(output.err().contains(said), "{said}: {}", output.err());
+    }
+    site.assert_unchanged(&output);
+}
+
+/// About 3 s.
+#[test]
+fn a_screen_that_loses_a_rank_changes_no_node() {
+    let (cluster, site) = (Cluster::hours_apart(3), Site::new("exit 0"));
+    let kill = format!("[ $(uname -n) = node1 ] && {} && kill -KILL $PPID\nsleep 0.2", site.is_saved());
+    let output = cluster.mpirun(Mpi::OpenMpi, 3).args(site.command("3", &kill)).run();
+    assert_ne!(output.code(), 0, "{}", output.err());
+    for said in ["node1 (rank 1): the process of pmmpi was killed", EARLY] {
+        assert!(output.err().contains(said), "{said}: {}", output.err());
+    }
+    site.assert_unchanged(&output);
+}
