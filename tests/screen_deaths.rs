@@ -1,12 +1,15 @@
 //! A process of `pmmpi screen` is killed: the screen ends, names it, and reports the rounds that are saved.
 
 use pmmpi::record::Run;
-use rig::cluster::Cluster;
+use rig::cluster::{Cluster, machine};
 use rig::slurm::{Slurm, manager, text};
-use rig::tool::{Folder, Output, pmmpi, processes_with, run, tool};
+use rig::tool::{
+    Folder, Output, is_over_within, pmmpi, processes_of, processes_with, processes_with_variable, run, tool,
+    with_report,
+};
 use rig::{Mpi, programs};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -98,9 +101,14 @@ fn assert_named(victim: Victim, said: &str, folder: &Path) {
 
 /// The message that is kept beside the runs.
 fn ended(folder: &Path) -> Option<String> {
-    let files = fs::read_dir(folder.join("runs")).expect("a folder").flatten().map(|entry| entry.path());
-    let mut files = files.filter(|file| file.extension().is_some_and(|e| e == "ended"));
-    files.next().map(|file| fs::read_to_string(file).expect("readable").trim_end().to_owned())
+    let file = files_of(folder, "ended").into_iter().next();
+    file.map(|file| fs::read_to_string(file).expect("readable").trim_end().to_owned())
+}
+
+/// The files beside the runs with this extension; none if the screen has not yet made the folder.
+fn files_of(folder: &Path, extension: &str) -> Vec<PathBuf> {
+    let files = fs::read_dir(folder.join("runs")).into_iter().flatten().flatten().map(|entry| entry.path());
+    files.filter(|file| file.extension().is_some_and(|e| e == extension)).collect()
 }
 
 fn saved(folder: &Path) -> Vec<Run> {
@@ -141,5 +149,92 @@ fn whoever_is_killed_under_slurm_is_named() {
             let output = slurm.run(folder.path(), "srun", &args);
             assert_named_and_reported(victim, &output, folder.path(), true);
         }
+    }
+}
+
+/// When the rank on `n1` is killed: while it runs a kernel.
+struct Moment {
+    /// Options of the screen.
+    options: &'static [&'static str],
+    /// Rounds that are saved before.
+    saved: usize,
+    /// As the message names it.
+    during: &'static str,
+}
+
+/// Finds `n1` slow in fma, so that all three hosts run more rounds.
+const REPORT: &str =
+    "case \" $* \" in *\" --suspects \"*) printf 'fma\\tn1\\n'; exit;; esac\nexec $real \"$@\"";
+
+/// Kills the rank whose kernel has this variable in its environment. False if there is no such kernel at the time.
+fn kill_rank_of_kernel(variable: &str) -> bool {
+    let Some(kernel) = processes_of(variable, "screen-kernel").into_iter().next() else { return false };
+    let is_of_job = |process: &i32| processes_with_variable(variable).contains(process);
+    let Some(rank) = parent(kernel).filter(is_of_job) else { return false };
+    let signal = |signal: i32| {
+        // SAFETY: the call accesses no memory. The rank is a process of this test.
+        unsafe { libc::kill(rank, signal) };
+    };
+    // A stopped rank cannot end its round.
+    signal(libc::SIGSTOP);
+    let is_in_round = parent(kernel) == Some(rank);
+    signal(if is_in_round { libc::SIGKILL } else { libc::SIGCONT });
+    is_in_round
+}
+
+/// The process that started this one; `None` if this one has ended.
+fn parent(process: i32) -> Option<i32> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+}
+
+/// About 4 s for each moment.
+#[test]
+fn a_rank_that_is_killed_while_it_runs_a_kernel_is_named() {
+    const LIMIT: Duration = Duration::from_secs(60);
+    for Moment { options, saved, during } in [
+        Moment {
+            options: &["--kernels", "fma", "--warmup", "1", "--rounds", "2"],
+            saved: 0,
+            during: "a warm-up of fma",
+        },
+        Moment {
+            options: &["--kernels", "fma,dgemm", "--warmup", "0", "--rounds", "2"],
+            saved: 1,
+            during: "round 1 of ",
+        },
+        Moment {
+            options: &["--kernels", "fma", "--warmup", "0", "--rounds", "1+2"],
+            saved: 1,
+            during: "round 2 of fma",
+        },
+    ] {
+        let (cluster, folder, _alone) = (Cluster::new(&HOSTS), Folder::new("screen-dies"), machine());
+        let pmmpi = with_report(folder.path(), REPORT);
+        let [screen, victim] = ["SCREEN", "VICTIM"].map(|name| format!("{name}={}", text(folder.path())));
+        let script = format!("export {screen}; case $(uname -n) in n1) export {victim};; esac; exec \"$@\"");
+        let runs = text(folder.path().join("runs"));
+        let job = cluster.mpirun(Mpi::OpenMpi, HOSTS.len()).args(["sh", "-c", &script, "sh"]).arg(pmmpi);
+        let job = job.args(["screen", "--out", &runs]).args(options).start();
+        let is_killed = is_over_within(LIMIT, || {
+            job.assert_running();
+            files_of(folder.path(), "pmr").len() >= saved && kill_rank_of_kernel(&victim)
+        });
+        assert!(is_killed, "{during}");
+        let output = job.finish();
+        let err = output.err();
+        assert_ne!(output.code(), 0, "{during}: {err}");
+        let said = "n1 (rank 1): the process of pmmpi was killed, has failed or does not answer during ";
+        assert!(err.contains(&format!("{said}{during}")), "{during}: {err}");
+        assert_eq!(files_of(folder.path(), "pmr").len(), saved, "{during}: {err}");
+        if let Some(said) = ended(folder.path()) {
+            assert!(err.contains(&said), "{during}: {err}");
+            let report = run(Command::new(tool("pmmpi-report")).args(["screen", &runs])).success();
+            assert!(report.out().contains("[ended-early]"), "{during}: {}", report.out());
+        } else {
+            assert!(saved == 0 && err.contains("no round has ended, so there is no result"), "{err}");
+        }
+        let left = || processes_with_variable(&screen);
+        assert!(is_over_within(LIMIT, || left().is_empty()), "{during}: left: {:?}", left());
     }
 }

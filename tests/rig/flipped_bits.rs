@@ -1,6 +1,6 @@
 //! Flips bits in the memory of running processes, as a faulty memory module does.
 
-use crate::tool::processes_with_variable_and_word;
+use crate::tool::processes_of;
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,7 +18,7 @@ pub fn flip_until(is_over: &AtomicBool, variable: &str, word: &str) {
         if is_over.load(Ordering::Relaxed) {
             return;
         }
-        for process in processes_with_variable_and_word(variable, word) {
+        for process in processes_of(variable, word) {
             // The process may end at any moment.
             let _ = flip(process, turn);
         }

@@ -1,7 +1,7 @@
 //! Processes that no signal ends, as if they waited for a disk that never answers: a cgroup freezer of version 1. (In
 //! one of version 2, SIGKILL ends frozen processes.)
 
-use crate::tool::processes_with_variable_and_word;
+use crate::tool::processes_of;
 use std::fs;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -42,7 +42,7 @@ impl Freezer {
     /// line. Returns when it has done so, or when `is_over`.
     pub fn freeze_first(&self, is_over: &AtomicBool, variable: &str, word: &str) {
         while !is_over.load(Ordering::Relaxed) {
-            let found = processes_with_variable_and_word(variable, word);
+            let found = processes_of(variable, word);
             // The process may end at any moment.
             let has_entered =
                 |process: &i32| fs::write(self.folder.join("cgroup.procs"), process.to_string()).is_ok();

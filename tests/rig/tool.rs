@@ -178,17 +178,15 @@ pub fn processes_with_variable(variable: &str) -> Vec<i32> {
     marked_processes("environ", variable)
 }
 
-/// The processes that have exactly this variable in their environment ("NAME=value") and this word in their command
-/// line.
-pub fn processes_with_variable_and_word(variable: &str, word: &str) -> Vec<i32> {
-    let has = |process: i32, file: &str, wanted: &str| {
+/// The processes that have this variable ("NAME=value") in their environment, and this word in their command line.
+pub fn processes_of(variable: &str, word: &str) -> Vec<i32> {
+    let has = |process: &i32, file: &str, wanted: &str| {
         let bytes = fs::read(format!("/proc/{process}/{file}")).unwrap_or_default();
         bytes.split(|byte| *byte == 0).any(|of| of == wanted.as_bytes())
     };
-    let mut found = processes_with_variable(variable);
     // mpirun gives each rank a variable with the command of the job.
-    found.retain(|process| has(*process, "environ", variable) && has(*process, "cmdline", word));
-    found
+    let is_wanted = |process: &i32| has(process, "environ", variable) && has(process, "cmdline", word);
+    processes_with_variable(variable).into_iter().filter(is_wanted).collect()
 }
 
 fn marked_processes(file: &str, mark: &str) -> Vec<i32> {
