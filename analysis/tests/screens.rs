@@ -8,6 +8,8 @@ mod made;
 #[expect(dead_code)]
 mod runs;
 
+#[path = "screens/gate.rs"]
+mod gate;
 #[path = "screens/history.rs"]
 mod history;
 #[path = "screens/lists.rs"]

@@ -81,7 +81,7 @@ pub fn report(options: &ReportArgs, decoding: Decoding, what: What) -> Result<u8
     if let (What::Screen(asked), screen) = (what, report.screen.as_mut()) {
         let screen = screen.ok_or_else(|| no_screen(&paths))?;
         if let Some(list) = &asked.gate {
-            gate::ask(screen, list);
+            gate::ask(screen, list, settings.node.drain_delta);
         }
         if asked.suspects {
             let lines = screen.suspects().into_iter().map(|(kernel, node)| format!("{kernel}\t{node}\n"));

@@ -152,12 +152,23 @@ pub fn gate(screen: &ScreenReport) -> Vec<String> {
     let sentence = |asked: &GateAnswer| {
         let node = shortened(&asked.node);
         match asked.answer {
-            Fitness::Fit => format!("{node} is fit to return: all kernels are as fast as usual"),
+            Fitness::Fit => format!("{node} is fit to return: {}", how_fast(asked)),
             Fitness::NotFit => format!("{node} is NOT fit to return: {}", asked.reason),
             Fitness::Undecided => format!("{node}: UNDECIDED: {}", asked.reason),
         }
     };
     screen.gate.iter().map(sentence).collect()
+}
+
+/// The upper end for a node that is fit.
+fn how_fast(asked: &GateAnswer) -> String {
+    match asked.slower_by_at_most.filter(|most| *most > 0.0) {
+        None => "in no kernel is it slower than its class (with a probability of 99 %)".to_owned(),
+        Some(most) => format!(
+            "in no kernel is it more than {:.1} % slower than its class (with a probability of 99 %)",
+            most * 100.0
+        ),
+    }
 }
 
 /// True if the verdict of some kernel on some node is known.

@@ -10,85 +10,122 @@ use std::collections::HashSet;
 
 /// A node with fewer runs of a kernel is not fit for certain.
 const FEWEST_RUNS: usize = 5;
-/// Repaired nodes are not compared with one another only: a batch may share a fault.
-const FEWEST_OTHERS: usize = 2;
-/// A node that may be slower by more than this fraction is not fit for certain.
-const MOST_UNCERTAIN: f64 = 0.1;
+/// Fewer nodes do not show how fast their class is. Repaired nodes do not count: a batch may share a fault.
+const FEWEST_OTHERS: usize = 4;
+/// The same, if an archive shows how fast the node itself was.
+const FEWEST_WITH_HISTORY: usize = 2;
 
-/// Adds the answers for the nodes of `list`, in its order.
-pub fn ask(screen: &mut ScreenReport, list: &HostList) {
+/// Adds the answers for the nodes of `list`, in its order. A node that may be slower than its class by `limit` is not fit
+/// for certain: pmmpi would drain a node that is slower by more.
+pub fn ask(screen: &mut ScreenReport, list: &HostList, limit: f64) {
     let hosts = || screen.screened.iter().map(|node| node.node.as_str());
-    let asked: Vec<(&str, Option<&str>)> =
+    let named: Vec<(&str, Option<&str>)> =
         list.names().map(|name| (name, host_names::same(name, hosts()))).collect();
-    let repaired: HashSet<&str> = asked.iter().filter_map(|(_, host)| *host).collect();
-    let others = hosts().filter(|host| !repaired.contains(host)).count();
-    let answer = |(name, host): (&str, Option<&str>)| {
-        let node = screen.screened.iter().find(|node| Some(node.node.as_str()) == host);
-        let (answer, reason) = match node {
-            None => (Fitness::Undecided, "it did not take part in the screen".to_owned()),
-            Some(_) if others < FEWEST_OTHERS => (
-                Fitness::Undecided,
-                format!(
-                    "the screen had only {}, but a comparison needs {FEWEST_OTHERS} nodes that --gate does not name",
-                    count(others, "other node")
-                ),
-            ),
-            Some(node) => of(node),
-        };
-        GateAnswer { node: name.to_owned(), host: host.map(str::to_owned), answer, reason }
-    };
-    let answers: Vec<GateAnswer> = asked.into_iter().map(answer).collect();
+    let repaired = named.iter().filter_map(|(_, host)| *host).collect();
+    let asked = Asked { screen: &*screen, repaired, limit };
+    let answers: Vec<GateAnswer> = named.iter().map(|(name, host)| asked.answer(name, *host)).collect();
     screen.gate = answers;
 }
 
-/// By how much the node may be slower, if that is too much for an answer: the interval of the slowdown is symmetric.
-fn too_uncertain(kernel: &KernelOfNode) -> Option<f64> {
-    let at_most = 2.0 * kernel.slowdown? - kernel.slower_by_at_least?;
-    (at_most > MOST_UNCERTAIN).then_some(at_most)
+struct Asked<'a> {
+    screen: &'a ScreenReport,
+    /// Host names.
+    repaired: HashSet<&'a str>,
+    limit: f64,
 }
 
-fn of(node: &ScreenedNode) -> (Fitness, String) {
-    let kernel = node.kernel.as_deref().unwrap_or("a kernel");
-    // Below, kernels without a verdict leave it open.
-    match node.verdict.unwrap_or(ScreenVerdict::Ok) {
-        ScreenVerdict::Wrong => (Fitness::NotFit, format!("{kernel} computed a wrong result")),
-        ScreenVerdict::Failed => (Fitness::NotFit, format!("{kernel} failed")),
-        ScreenVerdict::Slow | ScreenVerdict::SlowTail => {
-            (Fitness::NotFit, format!("in {kernel}, the node is slower than its class"))
-        }
-        ScreenVerdict::Slowed => (Fitness::NotFit, format!("in {kernel}, the node is slower than it was")),
-        ScreenVerdict::Suspect | ScreenVerdict::Unusual => {
-            (Fitness::Undecided, format!("in {kernel}, the node may be slow"))
-        }
-        ScreenVerdict::Fast => {
-            (Fitness::Undecided, format!("in {kernel}, the node is much faster than its class"))
-        }
-        ScreenVerdict::Ok => {
-            let open = node.kernels.iter().find(|(_, of)| of.verdict.is_none() || of.runs < FEWEST_RUNS);
-            match open {
-                None => match node.kernels.iter().find_map(|(kernel, of)| Some((kernel, too_uncertain(of)?)))
-                {
-                    None => (Fitness::Fit, String::new()),
-                    Some((kernel, by)) => (
-                        Fitness::Undecided,
-                        format!(
-                            "the times of {kernel} vary too much: the node may be up to {:.0} % slower than its class",
-                            by * 100.0
-                        ),
-                    ),
-                },
-                Some((kernel, of)) if of.verdict.is_none() => (
-                    Fitness::Undecided,
-                    format!(
-                        "pmmpi cannot compare {kernel} on this node with other nodes or with earlier \
-                         screens: add healthy nodes of the same class, or use --archive"
-                    ),
-                ),
-                Some((kernel, of)) => (
-                    Fitness::Undecided,
-                    format!("{kernel} has only {}, but --gate needs {FEWEST_RUNS}", count(of.runs, "run")),
-                ),
+impl Asked<'_> {
+    fn answer(&self, name: &str, host: Option<&str>) -> GateAnswer {
+        let node = self.screen.screened.iter().find(|node| Some(node.node.as_str()) == host);
+        let (answer, reason) = match node {
+            None => (Fitness::Undecided, "it did not take part in the screen".to_owned()),
+            Some(node) => self.of(node),
+        };
+        let slower_by_at_most = node.and_then(at_most);
+        GateAnswer { node: name.to_owned(), host: host.map(str::to_owned), answer, reason, slower_by_at_most }
+    }
+
+    fn of(&self, node: &ScreenedNode) -> (Fitness, String) {
+        let kernel = node.kernel.as_deref().unwrap_or("a kernel");
+        // Below, kernels without a verdict leave it open.
+        match node.verdict.unwrap_or(ScreenVerdict::Ok) {
+            ScreenVerdict::Wrong => (Fitness::NotFit, format!("{kernel} computed a wrong result")),
+            ScreenVerdict::Failed => (Fitness::NotFit, format!("{kernel} failed")),
+            ScreenVerdict::Slow | ScreenVerdict::SlowTail => {
+                (Fitness::NotFit, format!("in {kernel}, the node is slower than its class"))
             }
+            ScreenVerdict::Slowed => {
+                (Fitness::NotFit, format!("in {kernel}, the node is slower than it was"))
+            }
+            ScreenVerdict::Suspect | ScreenVerdict::Unusual => {
+                (Fitness::Undecided, format!("in {kernel}, the node may be slow"))
+            }
+            ScreenVerdict::Fast => {
+                (Fitness::Undecided, format!("in {kernel}, the node is much faster than its class"))
+            }
+            ScreenVerdict::Ok => match self.missing(node) {
+                Some(missing) => (Fitness::Undecided, missing),
+                None => (Fitness::Fit, String::new()),
+            },
         }
     }
+
+    /// What is missing until the node is fit for certain.
+    fn missing(&self, node: &ScreenedNode) -> Option<String> {
+        let is_left_out = |kernel: &&str| !node.kernels.contains_key(*kernel);
+        let mut kernels = self.screen.kernels.iter().map(|summary| summary.kernel.as_str());
+        match kernels.find(is_left_out) {
+            Some(kernel) => Some(format!("{kernel} did not run on this node")),
+            None => node.kernels.iter().find_map(|(kernel, of)| self.missing_of(kernel, of)),
+        }
+    }
+
+    fn missing_of(&self, kernel: &str, of: &KernelOfNode) -> Option<String> {
+        if of.verdict.is_none() {
+            return Some(format!(
+                "pmmpi cannot compare {kernel} on this node with other nodes or with earlier screens: add healthy \
+                 nodes of the same class, or use --archive"
+            ));
+        }
+        if of.runs < FEWEST_RUNS {
+            return Some(format!(
+                "{kernel} has only {}, but --gate needs {FEWEST_RUNS}: add rounds (--rounds)",
+                count(of.runs, "run")
+            ));
+        }
+        let others = self.others(kernel, of);
+        let needed = if of.has_history { FEWEST_WITH_HISTORY } else { FEWEST_OTHERS };
+        if others < needed {
+            return Some(format!(
+                "only {} of the same class ran {kernel}, but --gate needs {FEWEST_OTHERS} that it does not name (or \
+                 {FEWEST_WITH_HISTORY}, if the archive has an earlier screen of this node): add healthy nodes",
+                count(others, "other node")
+            ));
+        }
+        match of.slower_by_at_most {
+            Some(most) if most < self.limit => None,
+            Some(most) => Some(format!(
+                "in {kernel}, the node may be up to {:.1} % slower than its class, but --gate needs less than {:.0} %: \
+                 add rounds (--rounds) or healthy nodes",
+                most * 100.0,
+                self.limit * 100.0
+            )),
+            None => Some(format!(
+                "the times of {kernel} do not show how slow the node may be: add rounds (--rounds) or healthy nodes"
+            )),
+        }
+    }
+
+    /// How many nodes of the same class have times of this kernel.
+    fn others(&self, kernel: &str, of: &KernelOfNode) -> usize {
+        let is_of_class = |other: &KernelOfNode| other.class.is_some() && other.class == of.class;
+        let others = self.screen.screened.iter().filter(|node| !self.repaired.contains(node.node.as_str()));
+        others.filter(|node| node.kernels.get(kernel).is_some_and(is_of_class)).count()
+    }
+}
+
+/// The largest of all kernels; `None` if that of a kernel is not known.
+fn at_most(node: &ScreenedNode) -> Option<f64> {
+    let each: Option<Vec<f64>> = node.kernels.values().map(|kernel| kernel.slower_by_at_most).collect();
+    each?.into_iter().reduce(f64::max)
 }

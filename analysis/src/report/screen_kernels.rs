@@ -131,7 +131,7 @@ impl Judged<'_> {
 }
 
 /// What a slow kernel says of a node.
-fn area(kernel: &str, is_kernel: bool) -> &str {
+pub(super) fn area(kernel: &str, is_kernel: bool) -> &str {
     match kernel {
         _ if !is_kernel => kernel,
         "triad" | "latency" => "memory",
@@ -323,6 +323,10 @@ impl<'a> Kernels<'a> {
             unit: of_kernel.unit().map(str::to_owned),
             slowdown: peers.and_then(|peers| peers.slowdown),
             slower_by_at_least: peers.and_then(|peers| peers.slower_by_at_least),
+            slower_by_at_most: peers.and_then(|peers| peers.slower_by_at_most),
+            class: here.map(NodeReport::class_of_peers),
+            has_history: judged
+                .is_some_and(|judged| judged.has_history && judged.report.history.verdict.is_some()),
             verdict: of_times.into_iter().chain(of_failures).max_by_key(|verdict| verdict.severity()),
             runs: here.map_or_else(runs, |report| report.runs),
             failed_runs,

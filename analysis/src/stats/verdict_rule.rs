@@ -91,6 +91,9 @@ pub struct NodeJudgement {
     /// The node is slower than the other nodes by at least this fraction, with the probability `certainty`
     /// (99 %). `None` also if no node of the class ran twice.
     pub slower_by_at_least: Option<f64>,
+    /// The node is slower by at most this fraction, with a probability of 99 %. Unlike `slower_by_at_least`, this
+    /// limit makes no use of what the model assumes about healthy nodes.
+    pub slower_by_at_most: Option<f64>,
     /// Its distance from the others in standard deviations. `None` in a small class.
     pub score: Option<f64>,
     /// A: the probability that a healthy node has such a score. `None` in a small class.
@@ -172,6 +175,7 @@ pub fn judge_first(
         &tested.iter().map(|node| normal::upper(-node.score)).collect::<Vec<_>>(),
     );
     let (delta, noisy_score) = (settings.delta.ln_1p(), -normal::quantile(NOISY_SHARE / nodes.len() as f64));
+    let certain = normal::quantile(settings.certainty);
     let may_drain = |verdict| verdict == Verdict::Slow || (is_small && verdict == Verdict::SlowTail);
     let judgement = |(at, (node, estimate)): (usize, (&MeasuredNode, &NodeEstimate))| {
         let adjusted_p = adjusted.get(at).copied();
@@ -182,7 +186,7 @@ pub fn judge_first(
         // The model has no fast nodes: a difference that its error does not explain is real.
         let is_fast = adjusted_fast.get(at).is_some_and(|p| *p <= settings.q)
             && node.runs >= settings.min_runs
-            && estimate.proved + normal::quantile(settings.certainty) * estimate.error < -delta
+            && estimate.proved + certain * estimate.error < -delta
             && estimate.proved + node.reach_above < -delta;
         let verdict = match (stands_out, is_slower) {
             (false, p) if p < settings.tail_certainty && is_fast => Verdict::Fast,
@@ -193,12 +197,16 @@ pub fn judge_first(
             (_, p) if p >= settings.tail_certainty => Verdict::SlowTail,
             _ => Verdict::Unusual,
         };
+        let most = estimate.difference.max(estimate.proved);
         let drains = || estimate.above(settings.drain_delta.ln_1p()) >= settings.tail_certainty;
         NodeJudgement {
             slowdown: Some(estimate.difference.exp_m1()),
             slower_by_at_least: node
                 .variance
                 .map(|_| estimate.at_least(settings.certainty).min(own).exp_m1()),
+            slower_by_at_most: node
+                .variance
+                .map(|_| (most + (certain * estimate.error).max(node.reach_above)).exp_m1()),
             score: (!is_small).then_some(estimate.score),
             p: p.get(at).copied(),
             adjusted_p,
@@ -276,6 +284,19 @@ mod tests {
         }
     }
 
+    /// The error of the model, and the slow runs of the node itself.
+    #[test]
+    fn a_node_is_slower_by_at_most_the_upper_end() {
+        let most = |nodes: &[Vec<f64>]| last(nodes).slower_by_at_most.unwrap();
+        let quiet = most(&fleet(20, 7, 0.005, &[0.02]));
+        assert!((0.02..0.03).contains(&quiet), "{quiet}");
+        assert!(most(&fleet(5, 7, 0.005, &[0.02])) > quiet);
+        let mut nodes = fleet(20, 7, 0.005, &[0.0]);
+        nodes.last_mut().unwrap().iter_mut().skip(4).for_each(|time| *time += 0.08);
+        let slow_runs = most(&nodes);
+        assert!((0.07..0.1).contains(&slow_runs), "{slow_runs}");
+    }
+
     #[test]
     fn the_only_node_has_no_verdict() {
         assert_eq!(last(&fleet(1, 7, 0.0, &[])), NodeJudgement::default());
@@ -291,6 +312,7 @@ mod tests {
                 assert_eq!((node.verdict, node.slowdown), (Some(Verdict::Ok), Some(0.0)));
                 assert!(node.shrunken.unwrap() < 1e-3);
                 assert!(node.score.is_none_or(|score| score == 0.0));
+                assert!(node.slower_by_at_most.is_some_and(|most| 0.0 < most && most < 0.03));
             }
         }
     }

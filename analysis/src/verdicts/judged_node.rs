@@ -180,6 +180,7 @@ fn report(
         }),
         slowdown: judgement.slowdown,
         slower_by_at_least: judgement.slower_by_at_least,
+        slower_by_at_most: judgement.slower_by_at_most,
         score: judgement.score,
         p_value: judgement.p,
         p_adjusted: judgement.adjusted_p,

@@ -1,5 +1,6 @@
 //! What the kernels of `pmmpi screen` say of a node.
 
+use crate::table::SharedText;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 
@@ -17,6 +18,16 @@ pub struct KernelOfNode {
     pub slowdown: Option<f64>,
     /// The node is slower by at least this fraction, with a probability of 99 %.
     pub slower_by_at_least: Option<f64>,
+    /// The node is slower by at most this fraction, with a probability of 99 %; `None` if this screen does not compare
+    /// the node with its class.
+    #[serde(skip)]
+    pub slower_by_at_most: Option<f64>,
+    /// The class that this screen compares the node with.
+    #[serde(skip)]
+    pub class: Option<SharedText>,
+    /// True if the node is also compared with earlier screens of itself.
+    #[serde(skip)]
+    pub has_history: bool,
     /// OK, SLOW, SLOW-TAIL, SLOWED, UNUSUAL, SUSPECT, FAST, FAILED or WRONG; `None` if the node was not judged.
     pub verdict: Option<ScreenVerdict>,
     /// Number of runs with a time.

@@ -34,6 +34,9 @@ pub struct NodeReport {
     pub slowdown: Option<f64>,
     /// The node is slower by at least this fraction, with a probability of 99 %.
     pub slower_by_at_least: Option<f64>,
+    /// The node is slower by at most this fraction, with a probability of 99 %.
+    #[serde(skip)]
+    pub slower_by_at_most: Option<f64>,
     /// Distance from the others in standard deviations of a healthy node.
     pub score: Option<f64>,
     /// Probability that a healthy node has such a score.
@@ -95,15 +98,23 @@ impl NodeReport {
                 verdict: member.verdict,
                 slowdown: member.slowdown,
                 slower_by_at_least: member.slower_by_at_least,
+                slower_by_at_most: member.slower_by_at_most,
                 is_member: true,
             },
             None => AmongPeers {
                 verdict: self.verdict,
                 slowdown: self.slowdown,
                 slower_by_at_least: self.slower_by_at_least,
+                slower_by_at_most: self.slower_by_at_most,
                 is_member: false,
             },
         }
+    }
+
+    /// The class of the peers of [`NodeReport::among_peers`].
+    pub fn class_of_peers(&self) -> SharedText {
+        let member = self.as_member_of.as_ref().filter(|_| self.among_peers().is_member);
+        member.map_or_else(|| self.class.clone(), |member| member.class.as_str().into())
     }
 
     /// True if the node should be drained, also as one of its peers.
@@ -153,6 +164,8 @@ pub struct AmongPeers {
     pub slowdown: Option<f64>,
     /// The node is slower by at least this fraction, with a probability of 99 %.
     pub slower_by_at_least: Option<f64>,
+    /// The node is slower by at most this fraction, with a probability of 99 %.
+    pub slower_by_at_most: Option<f64>,
     /// True if the peers are those of [`NodeReport::as_member_of`].
     pub is_member: bool,
 }
@@ -217,6 +230,9 @@ pub struct MemberReport {
     pub slowdown: Option<f64>,
     /// The node is slower by at least this fraction, with a probability of 99 %.
     pub slower_by_at_least: Option<f64>,
+    /// The node is slower by at most this fraction, with a probability of 99 %.
+    #[serde(skip)]
+    pub slower_by_at_most: Option<f64>,
     /// The verdict.
     #[serde(serialize_with = "by_name")]
     pub verdict: Option<Verdict>,

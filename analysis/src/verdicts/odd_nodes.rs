@@ -201,6 +201,7 @@ fn judged(
                     class: table.class_name(nodes[0][0] as usize).to_owned(),
                     slowdown: judgement.slowdown,
                     slower_by_at_least: judgement.slower_by_at_least,
+                    slower_by_at_most: judgement.slower_by_at_most,
                     verdict: judgement.verdict,
                     suggests_drain: judgement.suggests_drain,
                 }

@@ -1,0 +1,123 @@
+//! Repaired nodes: when a measurement is good enough to say that a node is fit to return.
+
+use super::common::*;
+use super::made::*;
+
+/// Seven rounds on n00, n01, ..., of which n01 was repaired.
+fn screen(nodes: u32) -> Screen {
+    Screen { rounds: 0..7, ..Screen::of(3, nodes) }
+}
+
+fn healthy(_: At<'_>) -> Outcome {
+    Outcome::Times(1.0)
+}
+
+/// The exit status, and the sentence on n01.
+fn answer(inputs: &[String], gate: &str) -> (Option<i32>, String) {
+    let output = screen_report(inputs, &["--gate", gate]);
+    let text = out(&output);
+    let sentence = text.lines().find(|line| line.starts_with("n01")).unwrap_or_default().to_owned();
+    (output.status.code(), sentence)
+}
+
+fn assert_undecided(inputs: &[String], gate: &str, why: &str) {
+    let (status, sentence) = answer(inputs, gate);
+    assert!(sentence.starts_with(&format!("n01: UNDECIDED: {why}")), "{sentence}");
+    assert_eq!(status, Some(4), "{sentence}");
+}
+
+/// Three of seven runs of n01 are slower by this fraction: no test finds the node slow, but it may be slow.
+fn sometimes_slower(by: f64) -> (Folder, Vec<String>) {
+    let folder = Folder::new();
+    let times = |at: At<'_>| Outcome::Times(if at.node == 1 && at.round >= 4 { 1.0 + by } else { 1.0 });
+    let files = screen(6).write(folder.path(), times);
+    (folder, files)
+}
+
+#[test]
+fn a_node_that_may_be_as_slow_as_a_node_to_drain_is_not_fit() {
+    for (by, is_fit) in [(0.0, true), (0.03, true), (0.06, false), (0.09, false)] {
+        let (_folder, files) = sometimes_slower(by);
+        let found = json(&screen_report(&files, &["--gate", "n01", "--format", "json"]));
+        assert_valid("report", &found);
+        let most = found["gate"][0]["slower_by_at_most"].as_f64().unwrap();
+        assert!((by - 0.01..by + 0.02).contains(&most), "{by} {most}");
+        let percent = format!("{:.1} %", most * 100.0);
+        if is_fit {
+            let said = format!(
+                "n01 is fit to return: in no kernel is it more than {percent} slower than its class (with a probability \
+                 of 99 %)"
+            );
+            assert_eq!(answer(&files, "n01"), (Some(0), said));
+        } else {
+            let why = format!(
+                "in triad, the node may be up to {percent} slower than its class, but --gate needs less than 5 %: add \
+                 rounds (--rounds) or healthy nodes"
+            );
+            assert_undecided(&files, "n01", &why);
+        }
+    }
+}
+
+#[test]
+fn few_runs_leave_it_open() {
+    let folder = Folder::new();
+    let of = |rounds: u32| {
+        Screen { rounds: 0..rounds, ..screen(6) }.write(&folder.path().join(rounds.to_string()), healthy)
+    };
+    assert_undecided(&of(4), "n01", "triad has only 4 runs, but --gate needs 5: add rounds");
+    assert_eq!(answer(&of(5), "n01").0, Some(0));
+}
+
+/// Nodes that --gate names, and nodes of another class, do not count.
+#[test]
+fn few_other_nodes_leave_it_open() {
+    let folder = Folder::new();
+    let of = |nodes: u32| screen(nodes).write(&folder.path().join(nodes.to_string()), healthy);
+    let only = |others: &str| {
+        format!("only {others} of the same class ran triad, but --gate needs 4 that it does not name ")
+    };
+    assert_undecided(&of(4), "n01", &only("3 other nodes"));
+    let five = of(5);
+    assert_eq!(answer(&five, "n01").0, Some(0));
+    assert_undecided(&five, "n[01-04]", &only("1 other node"));
+    let mixed = screen(6).write_changed(&folder.path().join("mixed"), healthy, |run| {
+        for node in &mut run.nodes[3..] {
+            node.facts.as_mut().unwrap().hardware.kernel = Some("6.2.0".to_owned());
+        }
+    });
+    assert_undecided(&mixed, "n01", &only("2 other nodes"));
+}
+
+/// With earlier screens of the node, fewer other nodes are enough, but not none.
+#[test]
+fn an_archive_stands_for_other_nodes() {
+    let folder = Folder::new();
+    let archive = folder.path().join("archive").display().to_string();
+    for day in 0..3 {
+        let screen = Screen { day, ..screen(4) };
+        let files = screen.write(&folder.path().join(format!("day{day}")), healthy);
+        assert!(report(&words(&["export", "--output", &archive], &files)).status.success());
+    }
+    let with_archive = |name: &str, screen: Screen| {
+        let mut inputs = screen.write(&folder.path().join(name), healthy);
+        inputs.push(archive.clone());
+        inputs
+    };
+    let (status, sentence) = answer(&with_archive("together", screen(4)), "n01");
+    assert!(status == Some(0) && sentence.starts_with("n01 is fit to return"), "{sentence}");
+    let alone = Screen { nodes: 1..2, ..screen(4) };
+    assert_undecided(&with_archive("alone", alone), "n01", "only 0 other nodes of the same class ran triad");
+}
+
+/// A wrong result needs no other node.
+#[test]
+fn a_wrong_result_is_never_fit() {
+    let folder = Folder::new();
+    let files = screen(2).write(folder.path(), |at| match at {
+        At { node: 1, round: 6, .. } => Outcome::IsWrong,
+        _ => Outcome::Times(1.0),
+    });
+    let said = "n01 is NOT fit to return: triad computed a wrong result".to_owned();
+    assert_eq!(answer(&files, "n01"), (Some(3), said));
+}
