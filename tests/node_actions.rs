@@ -11,6 +11,8 @@ use std::process::Command;
 use std::time::Duration;
 
 const REASON: &str = "pmmpi: slow-memory: +8.1 % (at least 7.4 %) 20261126-xyz";
+/// The kernel of nodes that passed, and what it measures.
+const KERNEL: [&str; 2] = ["triad", "memory"];
 const WAIT: Duration = Duration::from_secs(60);
 
 /// A cluster for one test, and the files of the example.
@@ -32,9 +34,22 @@ impl Site {
 
     /// The example with these findings, nodes that passed, and options.
     fn command(&self, slow: &[(&str, &str)], passed: &[&str], options: &[&str]) -> Command {
+        self.command_after(KERNEL, slow, passed, options)
+    }
+
+    /// The same; the nodes have passed this kernel.
+    fn command_after(
+        &self,
+        [kernel, area]: [&str; 2],
+        slow: &[(&str, &str)],
+        passed: &[&str],
+        options: &[&str],
+    ) -> Command {
         let findings: Vec<_> =
             slow.iter().map(|(node, reason)| serde_json::json!({"node": node, "reason": reason})).collect();
-        let input = serde_json::json!({"findings": findings, "passed": passed, "fleet": NODES});
+        let kernels = [serde_json::json!({"kernel": kernel, "area": area})];
+        let input =
+            serde_json::json!({"findings": findings, "passed": passed, "kernels": kernels, "fleet": NODES});
         fs::write(self.file("input.json"), input.to_string()).unwrap();
         let example = tool::target().join("release/examples/act");
         assert!(example.exists(), "{} is missing: `make test` builds it", example.display());
@@ -198,6 +213,31 @@ fn only_a_drain_of_pmmpi_is_resumed() {
     assert!(!site.state("node0").contains("DRAIN") && site.field("node0", "Reason").is_empty());
     assert_eq!(["node1", "node2", "node3"].map(|node| site.about(node)), others);
     assert!(tool::is_over_within(WAIT, || site.state("node0") == "IDLE"), "{}", site.state("node0"));
+}
+
+/// Also a drain with a reason that begins with `pmmpi:` may be there for somebody else.
+#[test]
+fn a_drain_that_the_log_does_not_explain_stays() {
+    let site = Site::new();
+    site.act(&slow(&["node0", "node1"]), &[], &DRAIN).success();
+    let longer = format!("{REASON} EVA: vendor on site, DIMM pulled, do not return");
+    site.update("node0", &["State=DRAIN", &format!("Reason={longer}")]);
+    site.update("node2", &["State=DRAIN", "Reason=pmmpi: slow-memory: by hand"]);
+    let nodes = ["node0", "node1", "node2"];
+    let before = nodes.map(|node| site.about(node));
+    let output = site.act(&[], &["node0", "node2"], &DRAIN).success();
+    let said = output.out();
+    assert!(said.contains(&format!("changed the text of the mark: Slurm shows `{longer}`")), "{said}");
+    assert!(said.contains("node2: not changed: the node passed, but the log has no such mark"), "{said}");
+    // The gate measured something else.
+    let compute = tool::run(&mut site.command_after(["fma", "compute"], &[], &["node1"], &DRAIN)).success();
+    let why = "node1: not changed: the node passed, but the gate did not measure what the mark names";
+    assert!(compute.out().contains(&format!("{why} (`{REASON}`)")), "{}", compute.out());
+    assert_eq!(nodes.map(|node| site.about(node)), before);
+    // Somebody restores the reason.
+    site.update("node0", &["State=DRAIN", &format!("Reason={REASON}")]);
+    let output = site.act(&[], &["node0", "node1"], &DRAIN).success();
+    assert_eq!(output.out().matches(": done: resume").count(), 2, "{}", output.out());
 }
 
 #[test]

@@ -11,6 +11,8 @@ pub struct Findings<'a> {
     findings: Vec<Finding<'a>>,
     /// Repaired nodes that are fit to return.
     passed: Vec<&'a str>,
+    /// The kernels of the screen, all of which these nodes ran.
+    kernels: Vec<MeasuredKernel<'a>>,
     /// Number of nodes in the screen.
     fleet: usize,
 }
@@ -19,6 +21,13 @@ pub struct Findings<'a> {
 struct Finding<'a> {
     node: &'a str,
     reason: &'a str,
+}
+
+#[derive(Serialize)]
+struct MeasuredKernel<'a> {
+    kernel: &'a str,
+    /// What the reason of a finding names if this kernel is slow.
+    area: &'a str,
 }
 
 /// The findings of a screen.
@@ -30,6 +39,11 @@ pub fn findings(screen: &ScreenReport) -> Findings<'_> {
             .suggestions
             .iter()
             .map(|of| Finding { node: &of.node, reason: &of.reason })
+            .collect(),
+        kernels: screen
+            .kernels
+            .iter()
+            .map(|of| MeasuredKernel { kernel: &of.kernel, area: of.area() })
             .collect(),
         passed: screen.gate.iter().filter(is_fit).map(|asked| asked.node.as_str()).collect(),
         fleet: screen.screened.len(),

@@ -39,6 +39,13 @@ pub struct KernelSummary {
     pub notes: Vec<String>,
 }
 
+impl KernelSummary {
+    /// What is slow on a node that is slow in this kernel: see [`ScreenedNode::slow_in`].
+    pub fn area(&self) -> &str {
+        area(&self.kernel, self.is_kernel)
+    }
+}
+
 /// The answer for one node.
 #[derive(Debug, Serialize)]
 pub struct ScreenedNode {
@@ -131,7 +138,7 @@ impl Judged<'_> {
 }
 
 /// What a slow kernel says of a node.
-pub(super) fn area(kernel: &str, is_kernel: bool) -> &str {
+fn area(kernel: &str, is_kernel: bool) -> &str {
     match kernel {
         _ if !is_kernel => kernel,
         "triad" | "latency" => "memory",

@@ -1,9 +1,10 @@
 //! Acts on findings by hand: `act FINDINGS.json --log FILE [--apply drain|comment|feature[=NAME]] [--max-nodes N]
-//! [--dry-run]`, where the file holds `{"findings":[{"node":"n1","reason":"..."}],"passed":["n2"],"fleet":40}`.
+//! [--dry-run]`, where the file holds `{"findings":[{"node":"n1","reason":"..."}],"passed":["n2"],
+//! "kernels":[{"kernel":"triad","area":"memory"}],"fleet":40}`.
 //! Without `--apply` it shows which drains it would make. Exit status: 0; 1 if something needs an operator; 2 for a
 //! wrong command line.
 
-use pmmpi_node_actions::{Action, Finding, Scontrol, Settings, run};
+use pmmpi_node_actions::{Action, Finding, MeasuredKernel, Scontrol, Settings, run};
 use serde::Deserialize;
 use std::env;
 use std::fs;
@@ -18,6 +19,8 @@ struct Input {
     findings: Vec<Finding>,
     #[serde(default)]
     passed: Vec<String>,
+    #[serde(default)]
+    kernels: Vec<MeasuredKernel>,
     fleet: u32,
 }
 
@@ -49,9 +52,9 @@ fn main() -> ExitCode {
 fn act(options: Options) -> Result<bool, Box<dyn std::error::Error>> {
     let Options { input, mut settings, limit } = options;
     let text = fs::read_to_string(&input).map_err(|why| format!("{}: {why}", input.display()))?;
-    let Input { findings, passed, fleet } =
+    let Input { findings, passed, kernels, fleet } =
         serde_json::from_str(&text).map_err(|why| format!("{}: {why}", input.display()))?;
-    settings.fleet = fleet;
+    (settings.fleet, settings.kernels) = (fleet, kernels);
     let mut slurm = Scontrol::find()?;
     slurm.limit = limit.unwrap_or(slurm.limit);
     let report = run(&findings, &passed, &settings, &slurm)?;
@@ -79,7 +82,8 @@ fn options(mut words: impl Iterator<Item = String>) -> Result<Options, String> {
     let apply = action.is_some() && !is_dry;
     let log = log.ok_or("name a log with --log")?;
     let action = action.unwrap_or(Action::Drain);
-    Ok(Options { input, settings: Settings { action, max_nodes, fleet: 0, apply, log }, limit })
+    let settings = Settings { action, max_nodes, kernels: Vec::new(), fleet: 0, apply, log };
+    Ok(Options { input, settings, limit })
 }
 
 fn named(text: &str) -> Result<Action, String> {

@@ -27,6 +27,11 @@ pub(crate) fn has(comment: &str) -> bool {
     part(comment).is_some()
 }
 
+/// True if pmmpi's part is the one with this reason, and nobody changed it.
+pub(crate) fn is_as_set(comment: &str, reason: &str) -> bool {
+    has(comment) && !has(&comment.replacen(&format!("[{reason}]"), "", 1))
+}
+
 /// False if scontrol may not write the comment back exactly as it is: scontrol removes quotes around a text, and a
 /// comment of several lines cannot be told from other lines of its output.
 pub(crate) fn can_be_kept(comment: &str) -> bool {
@@ -57,6 +62,17 @@ mod tests {
         assert_eq!(without("a [pmmpi: slow] b [pmmpi: x] [c]"), "a b [c]");
         assert_eq!(without("pmmpi: my own words [pmmpi: no end"), "pmmpi: my own words [pmmpi: no end");
         assert!(!has("pmmpi: my own words") && has("x [pmmpi: slow]"));
+    }
+
+    #[test]
+    fn a_changed_part_is_known() {
+        let is_as_set = |comment| is_as_set(comment, "pmmpi: slow");
+        assert!(is_as_set("[pmmpi: slow]") && is_as_set("rack 7 [pmmpi: slow] seen by eva"));
+        for changed in
+            ["", "rack 7", "[pmmpi: slow, DIMM pulled]", "[pmmpi: slow] [pmmpi: slow]", "[pmmpi: x]"]
+        {
+            assert!(!is_as_set(changed), "{changed}");
+        }
     }
 
     #[test]

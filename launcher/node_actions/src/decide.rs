@@ -1,9 +1,10 @@
-//! Decides whether pmmpi may change a node. The decision depends only on the wish, the kind of mark and the state of
-//! the node.
+//! Decides whether pmmpi may change a node. The decision depends only on the wish with its proof, the kind of mark and the
+//! state of the node.
 
 use crate::error::one_line;
 use crate::node_state::{NodeState, Service};
 use crate::one_change::Act;
+use crate::proof::Proof;
 use crate::settings::Action;
 use crate::{comment, features};
 use std::fmt;
@@ -14,7 +15,7 @@ pub(crate) enum Wish {
     /// Mark it, for this reason.
     Mark(String),
     /// Remove the mark, because the node passed.
-    Unmark,
+    Unmark(Proof),
 }
 
 /// Why pmmpi leaves a node as it is.
@@ -40,6 +41,17 @@ pub enum Skip {
     AlreadyMarked,
     /// The node passed and has no mark.
     NotMarked,
+    /// The log has no mark of this kind on this node.
+    NotLogged,
+    /// Somebody changed the text of the mark.
+    Changed {
+        /// What Slurm shows.
+        found: String,
+        /// The reason in the log.
+        logged: String,
+    },
+    /// The gate did not measure what this reason names.
+    NotMeasured(String),
     /// scontrol may not keep the comment of others exactly.
     OddComment,
     /// pmmpi stopped before it came to this node, with the reason.
@@ -60,18 +72,34 @@ pub(crate) fn decide(action: &Action, wish: &Wish, node: &NodeState) -> Result<A
     }
     match wish {
         Wish::Mark(_) if is_drained_by_us || is_marked(action, node) => Err(Skip::AlreadyMarked),
-        Wish::Unmark if !is_marked(action, node) => Err(Skip::NotMarked),
+        Wish::Unmark(_) if !is_marked(action, node) => Err(Skip::NotMarked),
         _ if *action == Action::Comment && !comment::can_be_kept(&node.comment) => Err(Skip::OddComment),
         Wish::Mark(reason) => Ok(match action {
             Action::Drain => Act::Drain(reason.clone()),
             Action::Comment => Act::AddComment(reason.clone()),
             Action::Feature(name) => Act::AddFeature(name.clone()),
         }),
-        Wish::Unmark => Ok(match action {
+        Wish::Unmark(proof) => check(action, proof, node).map(|()| match action {
             Action::Drain => Act::Resume,
             Action::Comment => Act::RemoveComment,
             Action::Feature(name) => Act::RemoveFeature(name.clone()),
         }),
+    }
+}
+
+/// Allows to remove the mark of this node.
+fn check(action: &Action, proof: &Proof, node: &NodeState) -> Result<(), Skip> {
+    let Some(logged) = &proof.reason else { return Err(Skip::NotLogged) };
+    let shown = node.reason.as_ref().map_or("", |reason| &reason.text);
+    let changed = match action {
+        Action::Drain if shown != logged => Some(shown),
+        Action::Comment if !comment::is_as_set(&node.comment, logged) => Some(node.comment.as_str()),
+        _ => None,
+    };
+    match changed {
+        Some(found) => Err(Skip::Changed { found: one_line(found), logged: one_line(logged) }),
+        None if !proof.is_measured => Err(Skip::NotMeasured(one_line(logged))),
+        None => Ok(()),
     }
 }
 
@@ -113,6 +141,22 @@ impl fmt::Display for Skip {
             Skip::OthersReason(reason) => write!(f, "somebody else set the reason `{reason}`"),
             Skip::AlreadyMarked => f.write_str("pmmpi has already marked this node"),
             Skip::NotMarked => f.write_str("the node passed, and does not have the mark that --apply sets"),
+            Skip::NotLogged => f.write_str(
+                "the node passed, but the log has no such mark on this node, so pmmpi does not remove the mark. Perhaps the \
+                 log is new: use the log of the screen that marked the node (--log). If the log is lost and \
+                 nobody else needs the mark, remove it by hand (a drain: scontrol update NodeName=NODE State=UNDRAIN)",
+            ),
+            Skip::Changed { found, logged } => write!(
+                f,
+                "the node passed, but somebody changed the text of the mark: Slurm shows `{found}`, and the log has \
+                 `{logged}`. Ask who changed it. If nobody else needs the mark, remove it by hand (a drain: scontrol update \
+                 NodeName=NODE State=UNDRAIN)"
+            ),
+            Skip::NotMeasured(reason) => write!(
+                f,
+                "the node passed, but the gate did not measure what the mark names (`{reason}`). Repeat the gate with the \
+                 kernels and options of the screen that marked the node"
+            ),
             Skip::OddComment => f.write_str(
                 "the node's comment begins with a quote, begins or ends with a space, or contains several \
                  lines or unprintable characters, so scontrol may not keep this comment exactly",
@@ -129,6 +173,11 @@ mod tests {
 
     fn slow() -> Wish {
         Wish::Mark("pmmpi: slow".to_owned())
+    }
+
+    /// For a mark with this reason in the log.
+    fn passed(reason: &str) -> Wish {
+        Wish::Unmark(Proof { reason: Some(reason.to_owned()), is_measured: true })
     }
 
     fn actions() -> [Action; 3] {
@@ -168,7 +217,7 @@ mod tests {
             node.comment = "[pmmpi: slow]".to_owned();
             node.available_features = vec!["pmmpi_slow".to_owned()];
             for action in actions() {
-                for wish in [slow(), Wish::Unmark] {
+                for wish in [slow(), passed("pmmpi: slow")] {
                     let skip = decide(&action, &wish, &node).unwrap_err();
                     assert!(matches!(skip, Skip::OutOfService(_)), "{state} {action:?} {wish:?} {skip:?}");
                 }
@@ -187,7 +236,8 @@ mod tests {
 
     #[test]
     fn only_our_drain_is_resumed() {
-        let resume = |state, reason| decide(&Action::Drain, &Wish::Unmark, &node("a", state, reason));
+        let passed = passed("pmmpi: slow");
+        let resume = |state, reason| decide(&Action::Drain, &passed, &node("a", state, reason));
         assert_eq!(resume("IDLE+DRAIN", Some("pmmpi: slow")), Ok(Act::Resume));
         assert_eq!(resume("ALLOCATED+DRAIN", Some("pmmpi: slow")), Ok(Act::Resume));
         assert_eq!(resume("IDLE", None), Err(Skip::NotMarked));
@@ -195,7 +245,41 @@ mod tests {
         assert!(matches!(resume("IDLE+DRAIN", Some("bad DIMM")), Err(Skip::OutOfService(_))));
         // The site changed the action since: pmmpi may no longer change states.
         let drained = node("a", "IDLE+DRAIN", Some("pmmpi: slow"));
-        assert_eq!(decide(&Action::Comment, &Wish::Unmark, &drained), Err(Skip::NotMarked));
+        assert_eq!(decide(&Action::Comment, &passed, &drained), Err(Skip::NotMarked));
+    }
+
+    /// An operator who adds words to our reason says that the drain is theirs now.
+    #[test]
+    fn a_mark_that_differs_from_the_log_stays() {
+        let longer = "pmmpi: slow EVA: vendor on site, do not return";
+        let mut marked = node("a", "IDLE", None);
+        marked.comment = format!("rack 7 [{longer}]");
+        for (action, node, found) in [
+            (Action::Drain, node("a", "IDLE+DRAIN", Some(longer)), longer),
+            (Action::Comment, marked.clone(), marked.comment.as_str()),
+        ] {
+            let changed = Skip::Changed { found: found.to_owned(), logged: "pmmpi: slow".to_owned() };
+            assert!(changed.to_string().contains(longer) && changed.to_string().contains("`pmmpi: slow`"));
+            assert_eq!(decide(&action, &passed("pmmpi: slow"), &node), Err(changed));
+            assert!(decide(&action, &passed(longer), &node).is_ok());
+        }
+    }
+
+    #[test]
+    fn without_a_proof_a_mark_stays() {
+        let mut comment = node("a", "IDLE", None);
+        comment.comment = "[pmmpi: slow]".to_owned();
+        let mut feature = node("a", "IDLE", None);
+        feature.available_features = vec!["pmmpi_slow".to_owned()];
+        let drained = node("a", "IDLE+DRAIN", Some("pmmpi: slow"));
+        for (action, node) in actions().into_iter().zip([drained, comment, feature]) {
+            let of =
+                |reason, is_measured| decide(&action, &Wish::Unmark(Proof { reason, is_measured }), &node);
+            let logged = || Some("pmmpi: slow".to_owned());
+            assert_eq!(of(None, false), Err(Skip::NotLogged), "{action:?}");
+            assert_eq!(of(logged(), false), Err(Skip::NotMeasured("pmmpi: slow".to_owned())), "{action:?}");
+            assert!(of(logged(), true).is_ok(), "{action:?}");
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@
 use crate::error::Error;
 use crate::node_state::NodeState;
 use crate::one_change::Act;
+use crate::own_marks::OwnMarks;
 use pmmpi::node::NodeKey;
 use pmmpi::record::civil_from_days;
 use serde::{Deserialize, Serialize};
@@ -51,6 +52,9 @@ pub(crate) enum Entry {
         node: String,
         #[serde(flatten)]
         act: Act,
+        /// Why, for a mark; older logs have none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
     },
     /// The result of an intent.
     Outcome {
@@ -89,7 +93,19 @@ pub(crate) struct Open {
     pub id: u64,
     pub node: String,
     pub act: Act,
+    pub reason: Option<String>,
     pub time: String,
+}
+
+impl Open {
+    /// Notes the mark if the act is done. A mark that failed may be on the node, too.
+    fn note(&self, result: Result, marks: &mut OwnMarks) {
+        let (_, is_mark) = self.act.changes();
+        let is_done = matches!(result, Result::Done | Result::FoundDone);
+        if is_done || (is_mark && result == Result::Failed) {
+            marks.note(&self.node, &self.act, self.reason.as_deref());
+        }
+    }
 }
 
 /// The locked journal.
@@ -99,6 +115,7 @@ pub(crate) struct Journal {
     file: File,
     next_id: u64,
     open: Vec<Open>,
+    marks: OwnMarks,
 }
 
 impl Journal {
@@ -120,8 +137,9 @@ impl Journal {
         if !is_locked {
             return Err(Error::Held { path: path.to_owned(), holder: past.last_begin });
         }
-        let mut journal = Self { path: path.to_owned(), file, next_id: past.next_id, open: past.open };
-        if past.is_torn {
+        let Past { next_id, open, marks, is_torn, .. } = past;
+        let mut journal = Self { path: path.to_owned(), file, next_id, open, marks };
+        if is_torn {
             journal.write(b"\n")?;
         }
         // SAFETY: geteuid has no preconditions and cannot fail.
@@ -137,13 +155,38 @@ impl Journal {
         &self.open
     }
 
-    /// Writes an intent, and returns its number.
-    pub(crate) fn intend(&mut self, node: &str, act: &Act) -> std::result::Result<u64, Error> {
+    /// The marks that earlier runs have set.
+    pub(crate) fn marks(&self) -> &OwnMarks {
+        &self.marks
+    }
+
+    /// The same without a lock; none if there is no journal.
+    pub(crate) fn read_marks(path: &Path) -> std::result::Result<OwnMarks, Error> {
+        match File::open(path) {
+            Ok(file) => Ok(Past::read(path, &file)?.marks),
+            Err(reason) if reason.kind() == io::ErrorKind::NotFound => Ok(OwnMarks::default()),
+            Err(reason) => Err(Error::Journal { path: path.to_owned(), what: "open", reason }),
+        }
+    }
+
+    /// Writes an intent, and returns its number. A mark has a reason.
+    pub(crate) fn intend(
+        &mut self,
+        node: &str,
+        act: &Act,
+        reason: Option<&str>,
+    ) -> std::result::Result<u64, Error> {
         let id = self.next_id;
         self.reserve().map_err(|reason| self.error("reserve room for", reason))?;
-        self.append(Entry::Intent { id, node: node.to_owned(), act: act.clone() })?;
+        let (node, reason) = (node.to_owned(), reason.map(str::to_owned));
+        self.append(Entry::Intent { id, node, act: act.clone(), reason })?;
         self.next_id = id.saturating_add(1);
         Ok(id)
+    }
+
+    /// Notes what an intent of an earlier run has become.
+    pub(crate) fn close(&mut self, open: &Open, result: Result) {
+        open.note(result, &mut self.marks);
     }
 
     /// Writes a line, and waits until it is on disk.
@@ -205,6 +248,7 @@ impl Journal {
 struct Past {
     next_id: u64,
     open: Vec<Open>,
+    marks: OwnMarks,
     /// The last line has no end.
     is_torn: bool,
     last_begin: Option<String>,
@@ -213,6 +257,7 @@ struct Past {
 impl Past {
     fn read(path: &Path, file: &File) -> std::result::Result<Self, Error> {
         let (mut open, mut next_id, mut last_begin) = (BTreeMap::new(), 1, None);
+        let mut marks = OwnMarks::default();
         let (mut line, mut is_first, mut is_torn) = (Vec::new(), true, false);
         let mut reader = BufReader::new(file);
         loop {
@@ -243,14 +288,18 @@ impl Past {
                     last_begin =
                         Some(format!("process {process} of user {user} on {host}, since {time} UTC"));
                 }
-                Entry::Intent { id, node, act } => {
+                Entry::Intent { id, node, act, reason } => {
                     next_id = next_id.max(id.saturating_add(1));
-                    open.insert(id, Open { id, node, act, time });
+                    open.insert(id, Open { id, node, act, reason, time });
                 }
-                Entry::Outcome { id, .. } => _ = open.remove(&id),
+                Entry::Outcome { id, result, .. } => {
+                    if let Some(closed) = open.remove(&id) {
+                        closed.note(result, &mut marks);
+                    }
+                }
             }
         }
-        Ok(Self { next_id, open: open.into_values().collect(), is_torn, last_begin })
+        Ok(Self { next_id, open: open.into_values().collect(), marks, is_torn, last_begin })
     }
 }
 

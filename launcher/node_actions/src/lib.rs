@@ -4,7 +4,8 @@
 //! [`run`] reads every node's state, decides ([`Decision`]), writes each act into a [journal](Error::Journal) before
 //! and after, and reads the node again directly before and after each act. One act is one `scontrol update` of one
 //! node, which Slurm does as a whole or not at all. pmmpi never changes what somebody else has set: a state, a
-//! reason, a part of a comment, a feature. An error in pmmpi itself never drains a node.
+//! reason, a part of a comment, a feature. It removes only a mark that is as the journal has it, and only if the gate
+//! measured what the reason of the mark names. An error in pmmpi itself never drains a node.
 //!
 //! One risk remains, because Slurm has no conditional update. Somebody may change a node in the milliseconds between
 //! pmmpi's last read and its update. Then pmmpi replaces their reason, or ends their drain. The journal has the state
@@ -23,7 +24,9 @@ mod mark_nodes;
 mod node_name;
 mod node_state;
 mod one_change;
+mod own_marks;
 mod process;
+mod proof;
 mod reason;
 mod report;
 mod scontrol;
@@ -41,4 +44,4 @@ pub use node_state::{NodeState, Reason};
 pub use one_change::Act;
 pub use report::{Decision, Recovered, Report};
 pub use scontrol::{Listed, Scontrol, Slurm};
-pub use settings::{Action, Finding, Settings};
+pub use settings::{Action, Finding, MeasuredKernel, Settings};

@@ -7,6 +7,8 @@ use crate::limit;
 use crate::node_name;
 use crate::node_state::NodeState;
 use crate::one_change::Act;
+use crate::own_marks::OwnMarks;
+use crate::proof::Proof;
 use crate::reason;
 use crate::report::{Decision, Recovered, Report};
 use crate::scontrol::{Listed, Slurm};
@@ -44,11 +46,15 @@ pub fn run(
     let named = |finding: &Finding| Finding { node: name(&finding.node), reason: finding.reason.clone() };
     let findings: Vec<Finding> = findings.iter().map(named).collect();
     let passed: Vec<String> = passed.iter().map(name).collect();
+    let own_marks = match &journal {
+        Some(journal) => journal.marks().clone(),
+        None => Journal::read_marks(&settings.log)?,
+    };
     let found: BTreeSet<&str> = findings.iter().map(|finding| finding.node.as_str()).collect();
     let marked = listed.values().flatten().filter(|node| decide::is_marked(&settings.action, node));
     let marked = marked.map(|node| node.name.as_str()).collect();
     report.over_limit = limit::check(&found, &marked, settings.max_nodes, settings.fleet).err();
-    for (node, wish) in wishes(&findings, &passed) {
+    for (node, wish) in wishes(&findings, &passed, settings, &own_marks) {
         let wish = match without_node.remove(&node) {
             Some(skip) => wish.and(Err(skip)),
             None => wish,
@@ -73,15 +79,21 @@ pub fn run(
 }
 
 /// What the caller wants for each node, once per node: first the nodes that passed, then those with findings.
-fn wishes(findings: &[Finding], passed: &[String]) -> Vec<(String, Result<Wish, Skip>)> {
+fn wishes(
+    findings: &[Finding],
+    passed: &[String],
+    settings: &Settings,
+    own_marks: &OwnMarks,
+) -> Vec<(String, Result<Wish, Skip>)> {
     let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for Finding { node, reason } in findings {
         reasons.entry(node).or_default().push(reason);
     }
     let passed: BTreeSet<&str> = passed.iter().map(String::as_str).collect();
-    let unmark = passed.iter().map(|node| match reasons.contains_key(node) {
-        true => (*node, Err(Skip::Contradiction)),
-        false => (*node, Ok(Wish::Unmark)),
+    let proof = |node: &str| Proof::new(own_marks.reason(node, &settings.action), &settings.kernels);
+    let unmark = passed.iter().map(|&node| match reasons.contains_key(node) {
+        true => (node, Err(Skip::Contradiction)),
+        false => (node, Ok(Wish::Unmark(proof(node)))),
     });
     let mark = reasons.iter().filter(|(node, _)| !passed.contains(*node));
     let mark = mark.map(|(node, reasons)| (*node, Ok(Wish::Mark(reason::cleaned(&reasons.join("; "))))));
@@ -101,19 +113,20 @@ fn plan(settings: &Settings, wish: &Wish, node: &str, listed: &mut Listed) -> Re
 fn recover(journal: &mut Journal, listed: &Listed) -> Result<Vec<Recovered>, Error> {
     let mut recovered = Vec::new();
     for open in journal.open_intents().to_vec() {
-        let journal::Open { id, node, act, time } = open;
-        let (result, found, after) = match listed.get(&node) {
+        let (result, found, after) = match listed.get(&open.node) {
             Some(Err(_)) => continue,
             None => (journal::Result::NodeGone, "Slurm no longer has this node".to_owned(), None),
             Some(Ok(state)) => {
-                let (result, words) = match act.is_done(state) {
+                let (result, words) = match open.act.is_done(state) {
                     true => (journal::Result::FoundDone, "the change is done"),
                     false => (journal::Result::FoundNotDone, "the change is not done"),
                 };
-                (result, format!("{words}: {}", act.seen(state)), Some(Box::new(state.clone())))
+                (result, format!("{words}: {}", open.act.seen(state)), Some(Box::new(state.clone())))
             }
         };
         let note = Some("an earlier pmmpi wrote no outcome".to_owned());
+        journal.close(&open, result);
+        let journal::Open { id, node, act, time, .. } = open;
         journal.append(Entry::Outcome { id, node: node.clone(), result, note, before: None, after })?;
         recovered.push(Recovered { node, act, time, found });
     }
@@ -134,7 +147,12 @@ impl One<'_> {
     /// Writes the intent, reads the node again, acts if the node still allows it, reads the node once more, and writes
     /// the outcome.
     fn perform(&mut self, wish: &Wish, planned: Act) -> Decision {
-        let id = match self.journal.intend(self.node, &planned) {
+        // A drain and a comment have the reason themselves.
+        let reason = match wish {
+            Wish::Mark(reason) if planned.reason().is_none() => Some(reason.as_str()),
+            _ => None,
+        };
+        let id = match self.journal.intend(self.node, &planned, reason) {
             Ok(id) => id,
             // Without an intent on disk there is no act.
             Err(error) => {

@@ -1,6 +1,7 @@
 //! One change of one node.
 
 use crate::node_state::NodeState;
+use crate::settings::Action;
 use crate::{comment, features};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -40,6 +41,26 @@ impl Act {
             ]),
         }
         arguments
+    }
+
+    /// The kind of mark that this act changes, and true if it sets the mark.
+    pub(crate) fn changes(&self) -> (Action, bool) {
+        match self {
+            Act::Drain(_) => (Action::Drain, true),
+            Act::Resume => (Action::Drain, false),
+            Act::AddComment(_) => (Action::Comment, true),
+            Act::RemoveComment => (Action::Comment, false),
+            Act::AddFeature(name) => (Action::Feature(name.clone()), true),
+            Act::RemoveFeature(name) => (Action::Feature(name.clone()), false),
+        }
+    }
+
+    /// The reason that Slurm shows; a feature shows none.
+    pub(crate) fn reason(&self) -> Option<&str> {
+        match self {
+            Act::Drain(reason) | Act::AddComment(reason) => Some(reason),
+            _ => None,
+        }
     }
 
     /// The node with the comment and features that this act makes; the rest is as before.

@@ -19,6 +19,15 @@ pub struct Finding {
     pub reason: String,
 }
 
+/// A kernel that all nodes that passed ran.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct MeasuredKernel {
+    /// Its name, or that of the user's program.
+    pub kernel: String,
+    /// What is slow if this kernel is slow, for example `memory`: see [`Finding::reason`].
+    pub area: String,
+}
+
 /// How pmmpi marks a slow node. A node that passed loses this mark, and no other mark.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
@@ -44,6 +53,8 @@ pub struct Settings {
     pub action: Action,
     /// The most nodes that may carry pmmpi's mark at once. `None`: 5 % of the fleet, at least 1 and at most 10.
     pub max_nodes: Option<u32>,
+    /// What the nodes that passed have passed: a mark that names something else stays.
+    pub kernels: Vec<MeasuredKernel>,
     /// The number of nodes that were screened.
     pub fleet: u32,
     /// False: decide, but change nothing and write no journal (dry run).
@@ -74,7 +85,8 @@ mod tests {
     #[test]
     fn a_feature_of_the_site_is_refused() {
         let check = |action| {
-            Settings { action, max_nodes: None, fleet: 1, apply: true, log: PathBuf::new() }.check().is_ok()
+            let (kernels, log) = (Vec::new(), PathBuf::new());
+            Settings { action, max_nodes: None, kernels, fleet: 1, apply: true, log }.check().is_ok()
         };
         assert!(check(Action::Drain) && check(Action::Comment) && check(Action::feature()));
         for name in ["gpu", "", "pmmpi slow", "pmmpi,gpu", "pmmpi=", "pmmpi&a", &"pmmpi".repeat(20)] {

@@ -2,7 +2,7 @@
 
 use crate::cli::options::{ActArgs, ApplyArg};
 use pmmpi::record::End;
-use pmmpi_node_actions::{Action, Finding, Scontrol, Settings, dry_run, run as run_actions};
+use pmmpi_node_actions::{Action, Finding, MeasuredKernel, Scontrol, Settings, dry_run, run as run_actions};
 use pmmpi_workload::Failure;
 use pmmpi_workload::console::say;
 use serde::Deserialize;
@@ -19,6 +19,9 @@ struct Findings {
     schema_version: u32,
     findings: Vec<Finding>,
     passed: Vec<String>,
+    /// Without this key, pmmpi does not know what the nodes have passed, and removes no mark.
+    #[serde(default)]
+    kernels: Vec<MeasuredKernel>,
     fleet: u32,
 }
 
@@ -48,6 +51,7 @@ pub fn run(typed: &ActArgs) -> Result<End, Failure> {
     let settings = Settings {
         action,
         max_nodes: typed.max_nodes,
+        kernels: read.kernels,
         fleet: read.fleet,
         apply: !is_first,
         log: log.clone(),

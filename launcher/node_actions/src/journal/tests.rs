@@ -1,5 +1,6 @@
 use super::*;
 use crate::fake::node;
+use crate::settings::Action;
 use proptest::prelude::*;
 use tempfile::TempDir;
 
@@ -24,7 +25,7 @@ fn an_intent_is_open_until_its_outcome() {
     let (_folder, path) = place();
     let mut journal = Journal::open(&path).unwrap();
     assert!(journal.open_intents().is_empty());
-    let ids = ["a", "b", "c"].map(|name| journal.intend(name, &drain()).unwrap());
+    let ids = ["a", "b", "c"].map(|name| journal.intend(name, &drain(), None).unwrap());
     journal.append(outcome(ids[1])).unwrap();
     drop(journal);
     let mut journal = Journal::open(&path).unwrap();
@@ -32,14 +33,53 @@ fn an_intent_is_open_until_its_outcome() {
         journal.open_intents().iter().map(|open| (&open.node[..], open.id)).collect();
     assert_eq!(open, [("a", ids[0]), ("c", ids[2])]);
     assert_eq!(journal.open_intents()[0].act, drain());
-    assert!(journal.intend("d", &Act::Resume).unwrap() > ids[2]);
+    assert!(journal.intend("d", &Act::Resume, None).unwrap() > ids[2]);
+}
+
+/// Also of a run that another one has to finish.
+#[test]
+fn the_last_mark_on_a_node_is_known() {
+    let (_folder, path) = place();
+    assert_eq!(Journal::read_marks(&path).unwrap().reason("a", &Action::Drain), None);
+    let of = |marks: &OwnMarks, action| marks.reason("a", &action).map(str::to_owned);
+    let mut journal = Journal::open(&path).unwrap();
+    let ended = |id, result| Entry::Outcome {
+        id,
+        node: "a".to_owned(),
+        result,
+        note: None,
+        before: None,
+        after: None,
+    };
+    let id = journal.intend("a", &drain(), None).unwrap();
+    journal.append(outcome(id)).unwrap();
+    for result in [Result::Skipped, Result::FoundNotDone, Result::NodeGone] {
+        let id = journal.intend("a", &Act::Drain("pmmpi: other".to_owned()), None).unwrap();
+        journal.append(ended(id, result)).unwrap();
+    }
+    let id = journal.intend("a", &Act::Resume, None).unwrap();
+    journal.append(ended(id, Result::Failed)).unwrap();
+    journal.intend("a", &Act::AddFeature("pmmpi_slow".to_owned()), Some("pmmpi: noisy")).unwrap();
+    drop(journal);
+    let mut journal = Journal::open(&path).unwrap();
+    assert_eq!(of(journal.marks(), Action::Drain).as_deref(), Some("pmmpi: slow"));
+    assert_eq!(of(journal.marks(), Action::feature()), None);
+    let open = journal.open_intents()[0].clone();
+    journal.close(&open, Result::FoundDone);
+    assert_eq!(of(journal.marks(), Action::feature()).as_deref(), Some("pmmpi: noisy"));
+    journal.append(ended(open.id, Result::FoundDone)).unwrap();
+    let id = journal.intend("a", &Act::Resume, None).unwrap();
+    journal.append(ended(id, Result::Done)).unwrap();
+    let marks = Journal::read_marks(&path).unwrap();
+    assert_eq!(of(&marks, Action::Drain), None);
+    assert_eq!(of(&marks, Action::feature()).as_deref(), Some("pmmpi: noisy"));
 }
 
 #[test]
 fn lines_are_json_that_other_programs_can_read() {
     let (_folder, path) = place();
     let mut journal = Journal::open(&path).unwrap();
-    let id = journal.intend("a", &drain()).unwrap();
+    let id = journal.intend("a", &drain(), None).unwrap();
     journal.append(outcome(id)).unwrap();
     let text = fs::read_to_string(&path).unwrap();
     let lines: Vec<serde_json::Value> =
@@ -72,7 +112,7 @@ fn a_second_pmmpi_hears_who_holds_the_journal() {
 fn a_cut_line_is_ignored() {
     let (_folder, path) = place();
     let mut journal = Journal::open(&path).unwrap();
-    let id = journal.intend("a", &drain()).unwrap();
+    let id = journal.intend("a", &drain(), None).unwrap();
     journal.append(outcome(id)).unwrap();
     drop(journal);
     let whole = fs::read(&path).unwrap();
@@ -106,9 +146,9 @@ fn a_moved_journal_ends_the_run() {
     let (folder, path) = place();
     let mut journal = Journal::open(&path).unwrap();
     fs::rename(&path, folder.path().join("log.1")).unwrap();
-    assert!(journal.intend("a", &drain()).is_err());
+    assert!(journal.intend("a", &drain(), None).is_err());
     fs::write(&path, "").unwrap();
-    assert!(journal.intend("a", &drain()).is_err());
+    assert!(journal.intend("a", &drain(), None).is_err());
 }
 
 proptest! {

@@ -1,7 +1,7 @@
 use super::*;
 use crate::error::Why;
 use crate::fake::{Fake, Moment, node};
-use crate::settings::Action;
+use crate::settings::{Action, MeasuredKernel};
 use proptest::prelude::*;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,6 +10,7 @@ use std::rc::Rc;
 use std::time::Duration;
 use tempfile::TempDir;
 
+const OUR_COMMENT: &str = "a [pmmpi: slow-memory: +8.1 % (at least 7.4 %) 20261126-xyz] b";
 const REASON: &str = "pmmpi: slow-memory: +8.1 % (at least 7.4 %) 20261126-xyz";
 
 struct Place(TempDir);
@@ -21,7 +22,25 @@ impl Place {
 
     fn settings(&self, action: Action) -> Settings {
         let log = self.0.path().join("log");
-        Settings { action, max_nodes: Some(100), fleet: 100, apply: true, log }
+        let kernels = kernels(&[("triad", "memory")]);
+        Settings { action, max_nodes: Some(100), kernels, fleet: 100, apply: true, log }
+    }
+
+    /// Writes into the log that pmmpi has marked these nodes.
+    fn has_marked(&self, action: &Action, nodes: &[&str]) {
+        let mut journal = Journal::open(&self.settings(action.clone()).log).unwrap();
+        let act = match action {
+            Action::Drain => Act::Drain(REASON.to_owned()),
+            Action::Comment => Act::AddComment(REASON.to_owned()),
+            Action::Feature(name) => Act::AddFeature(name.clone()),
+        };
+        for name in nodes {
+            let id = journal.intend(name, &act, Some(REASON)).unwrap();
+            let (node, result) = (name.to_string(), journal::Result::Done);
+            journal
+                .append(Entry::Outcome { id, node, result, note: None, before: None, after: None })
+                .unwrap();
+        }
     }
 
     fn log(&self) -> Vec<serde_json::Value> {
@@ -42,6 +61,12 @@ impl Place {
 
 fn slow(nodes: &[&str]) -> Vec<Finding> {
     nodes.iter().map(|node| Finding { node: node.to_string(), reason: REASON.to_owned() }).collect()
+}
+
+fn kernels(all: &[(&str, &str)]) -> Vec<MeasuredKernel> {
+    let of =
+        |(kernel, area): &(&str, &str)| MeasuredKernel { kernel: kernel.to_string(), area: area.to_string() };
+    all.iter().map(of).collect()
 }
 
 fn names(nodes: &[&str]) -> Vec<String> {
@@ -168,10 +193,11 @@ fn a_host_that_slurm_does_not_know_needs_an_operator() {
 
 #[test]
 fn too_many_findings_mark_no_node_but_passed_nodes_resume() {
-    let ours = || node("d", "IDLE+DRAIN", Some("pmmpi: slow"));
+    let ours = || node("d", "IDLE+DRAIN", Some(REASON));
     let nodes = ["a", "b", "c"].map(|name| node(name, "IDLE", None));
     let slurm = Fake::new(nodes.into_iter().chain([ours()]));
     let place = Place::new();
+    place.has_marked(&Action::Drain, &["d"]);
     let mut settings = place.settings(Action::Drain);
     (settings.max_nodes, settings.fleet) = (None, 40);
     let report = run(&slow(&["a", "b", "c"]), &names(&["d"]), &settings, &slurm).unwrap();
@@ -190,6 +216,93 @@ fn too_many_findings_mark_no_node_but_passed_nodes_resume() {
     // And the run after that has none, although it finds only one more.
     let report = run(&slow(&["c"]), &[], &settings, &slurm).unwrap();
     assert_eq!((report.over_limit.unwrap().marked_before, slurm.updates().len()), (2, 3));
+}
+
+/// A reason that begins with `pmmpi:` is not enough.
+#[test]
+fn only_a_mark_that_the_log_has_is_removed() {
+    for action in [Action::Drain, Action::Comment, Action::feature()] {
+        let (place, slurm) = (Place::new(), Fake::new(["a", "b"].map(|name| node(name, "IDLE", None))));
+        let settings = place.settings(action.clone());
+        run(&slow(&["a"]), &[], &settings, &slurm).unwrap();
+        let lost = place.0.path().join("lost");
+        std::fs::rename(&settings.log, &lost).unwrap();
+        run(&slow(&["b"]), &[], &settings, &slurm).unwrap();
+        let before = slurm.all();
+        for apply in [true, false] {
+            let settings = Settings { apply, ..settings.clone() };
+            let report = run(&[], &names(&["a"]), &settings, &slurm).unwrap();
+            assert_eq!(report.decisions, [Decision::Skipped { node: "a".to_owned(), why: Skip::NotLogged }]);
+        }
+        // The marks still count for the limit.
+        let full = Settings { max_nodes: Some(2), ..settings.clone() };
+        assert_eq!(run(&slow(&["c"]), &[], &full, &slurm).unwrap().over_limit.unwrap().marked_before, 2);
+        assert_eq!(slurm.all(), before, "{action:?}");
+        std::fs::rename(&lost, &settings.log).unwrap();
+        let report = run(&[], &names(&["a"]), &settings, &slurm).unwrap();
+        assert!(is_done(&report.decisions[0]), "{report}");
+    }
+}
+
+/// Somebody who adds words to a reason of pmmpi wants to keep the node.
+#[test]
+fn a_mark_that_somebody_changed_stays() {
+    for action in [Action::Drain, Action::Comment] {
+        let (place, slurm) = (Place::new(), Fake::new([node("a", "IDLE", None)]));
+        let settings = place.settings(action.clone());
+        run(&slow(&["a"]), &[], &settings, &slurm).unwrap();
+        // Before the first read, or between the reads.
+        for changes_at in [Moment::ReadAll, Moment::Read("a".to_owned())] {
+            let mut own = Some(slurm.of("a"));
+            let mut theirs = slurm.of("a");
+            theirs.comment = theirs.comment.replace("xyz", "xyz, DIMM pulled");
+            if let Some(reason) = &mut theirs.reason {
+                reason.text.push_str(", DIMM pulled");
+            }
+            let changed = theirs.clone();
+            slurm.hook(move |moment, nodes| {
+                if moment == changes_at {
+                    nodes.insert("a".to_owned(), changed.clone());
+                }
+                None
+            });
+            let report = run(&[], &names(&["a"]), &settings, &slurm).unwrap();
+            let said = report.to_string();
+            assert!(said.contains("somebody changed the text of the mark: Slurm shows `"), "{said}");
+            assert_eq!(slurm.of("a"), theirs, "{said}");
+            slurm.hook(move |_, nodes| {
+                if let Some(own) = own.take() {
+                    nodes.insert("a".to_owned(), own);
+                }
+                None
+            });
+            run(&[], &[], &settings, &slurm).unwrap();
+            slurm.hook(|_, _| None);
+        }
+        assert!(is_done(&run(&[], &names(&["a"]), &settings, &slurm).unwrap().decisions[0]));
+    }
+}
+
+/// A node with slow memory is not repaired because its cores are fast.
+#[test]
+fn a_mark_stays_until_the_gate_measures_what_it_names() {
+    for action in [Action::Drain, Action::Comment, Action::feature()] {
+        let (place, slurm) = (Place::new(), Fake::new([node("a", "IDLE", None)]));
+        let mut settings = place.settings(action.clone());
+        run(&slow(&["a"]), &[], &settings, &slurm).unwrap();
+        let marked = slurm.of("a");
+        for other in [kernels(&[("fma", "compute"), ("./true", "./true")]), Vec::new()] {
+            settings.kernels = other;
+            let said = run(&[], &names(&["a"]), &settings, &slurm).unwrap().to_string();
+            let why =
+                format!("the gate did not measure what the mark names (`{REASON}`). Repeat the gate with ");
+            assert!(said.contains(&why), "{said}");
+            assert_eq!(slurm.of("a"), marked);
+        }
+        settings.kernels = kernels(&[("fma", "compute"), ("latency", "memory")]);
+        let report = run(&[], &names(&["a"]), &settings, &slurm).unwrap();
+        assert!(is_done(&report.decisions[0]), "{report}");
+    }
 }
 
 #[test]
@@ -215,10 +328,12 @@ fn a_node_that_others_take_in_the_meantime_is_left_alone() {
     for (action, is_slow) in
         [(Action::Drain, true), (Action::Drain, false), (Action::Comment, true), (Action::feature(), true)]
     {
-        let start =
-            if is_slow { node("a", "IDLE", None) } else { node("a", "IDLE+DRAIN", Some("pmmpi: slow")) };
+        let start = if is_slow { node("a", "IDLE", None) } else { node("a", "IDLE+DRAIN", Some(REASON)) };
         let theirs = || node("a", "IDLE+DRAIN", Some("bad DIMM"));
         let (place, slurm) = (Place::new(), Fake::new([start]));
+        if !is_slow {
+            place.has_marked(&action, &["a"]);
+        }
         let slurm = slurm.with(move |moment, nodes| {
             if moment == Moment::Read("a".to_owned()) {
                 nodes.insert("a".to_owned(), theirs());
@@ -232,8 +347,8 @@ fn a_node_that_others_take_in_the_meantime_is_left_alone() {
             "{report}"
         );
         assert_eq!((slurm.of("a"), slurm.updates().len()), (theirs(), 0));
-        assert_eq!(place.entries()[1], "outcome a skipped");
-        assert_eq!(place.log()[2]["before"]["reason"]["text"], "bad DIMM");
+        assert_eq!(place.entries().last().unwrap(), "outcome a skipped");
+        assert_eq!(place.log().last().unwrap()["before"]["reason"]["text"], "bad DIMM");
     }
 }
 
@@ -399,7 +514,7 @@ fn after_a_kill_the_next_run_writes_what_it_finds() {
 fn an_intent_of_a_node_that_slurm_no_longer_has_is_closed() {
     let (place, slurm) = (Place::new(), Fake::new([node("a", "IDLE", None)]));
     let settings = place.settings(Action::Drain);
-    Journal::open(&settings.log).unwrap().intend("gone", &Act::Resume).unwrap();
+    Journal::open(&settings.log).unwrap().intend("gone", &Act::Resume, None).unwrap();
     let report = run(&[], &[], &settings, &slurm).unwrap();
     assert!(report.to_string().contains("Slurm no longer has this node"), "{report}");
     assert_eq!(place.entries()[1], "outcome gone node_gone");
@@ -426,8 +541,8 @@ fn some_node() -> impl Strategy<Value = (&'static str, Option<&'static str>, &'s
         "IDLE+FAIL",
         "IDLE+MAINTENANCE",
     ];
-    let reasons = [None, Some("pmmpi: slow"), Some("bad DIMM"), Some("x pmmpi: y")];
-    let comments = ["", "rack 7", "[pmmpi: slow]", "a [pmmpi: slow] b", "\"odd\""];
+    let reasons = [None, Some(REASON), Some("pmmpi: older"), Some("bad DIMM"), Some("x pmmpi: y")];
+    let comments = ["", "rack 7", OUR_COMMENT, "a [pmmpi: older] b", "\"odd\""];
     (
         prop::sample::select(states.to_vec()),
         prop::sample::select(reasons.to_vec()),
@@ -460,6 +575,7 @@ proptest! {
         };
         let slurm = Fake::new(nodes.iter().enumerate().map(|(at, about)| build(at, *about)));
         let before = slurm.all();
+        place.has_marked(&action, &before.keys().map(String::as_str).collect::<Vec<_>>());
         let wished = |bit: u8| (0..nodes.len()).filter(|at| wishes[*at] & bit != 0).map(|at| format!("n{at}")).collect::<Vec<_>>();
         let (slow_nodes, passed) = (wished(1), wished(2));
         let findings = slow(&slow_nodes.iter().map(String::as_str).collect::<Vec<_>>());
