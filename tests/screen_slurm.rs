@@ -200,6 +200,8 @@ fn a_slow_node_is_drained_and_returns_when_it_is_repaired() {
     );
     site.run("scancel", &["-n", "pmmpi-weekly"]).success();
 
+    // All four nodes run fma, the kernel of compute that found node2. Three other nodes are enough, because the archive has
+    // the weekly screen.
     let table: String = (0..NODES).map(|node| format!("node{node} {}\n", node + 1)).collect();
     fs::write(site.file("table"), table).unwrap();
     let host = tool::target().join("release/pmmpi-rig-host");
@@ -227,6 +229,8 @@ fn a_slow_node_is_drained_and_returns_when_it_is_repaired() {
         }
     }
     assert_eq!(ended.code, "0:0", "{}", ended.output);
+    assert!(ended.output.contains("screen of 4 nodes: 5 rounds of fma"), "{}", ended.output);
+    assert!(ended.output.contains("node2 is fit to return: in no kernel is it "), "{}", ended.output);
     assert!(ended.output.contains("node2: done: resume"), "{}", ended.output);
     site.wait_for_node2("idle");
     let refused = gate("mpirun.openmpi");

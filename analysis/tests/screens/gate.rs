@@ -110,6 +110,25 @@ fn an_archive_stands_for_other_nodes() {
     assert_undecided(&with_archive("alone", alone), "n01", "only 0 other nodes of the same class ran triad");
 }
 
+/// `pmmpi screen-act` removes only a mark that names one of these kernels.
+#[test]
+fn the_findings_have_the_kernels_of_the_gate() {
+    let folder = Folder::new();
+    let screen = Screen { kernels: vec!["triad", "fma"], ..screen(6) };
+    let files = screen.write(&folder.path().join("runs"), healthy);
+    let findings = folder.path().join("findings.json");
+    let named = findings.display().to_string();
+    assert!(screen_report(&files, &["--gate", "n01", "--findings", &named]).status.success());
+    let text = std::fs::read_to_string(&findings).unwrap();
+    let found: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(found["passed"], serde_json::json!(["n01"]));
+    let kernels = serde_json::json!([
+        {"kernel": "fma", "area": "compute"},
+        {"kernel": "triad", "area": "memory"}
+    ]);
+    assert_eq!(found["kernels"], kernels);
+}
+
 /// A wrong result needs no other node.
 #[test]
 fn a_wrong_result_is_never_fit() {
