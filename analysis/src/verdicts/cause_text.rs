@@ -165,9 +165,10 @@ fn of_cause(cause: &Cause) -> String {
         ),
         CauseKind::SnoopFilter { fills, reads, evictions } => {
             // The lines that came back need not be more than the L2 caches of usual runs read.
-            let fills = (*fills > 0.0)
-                .then(|| format!("the node's L2 caches read {} more bytes; ", percent(*fills)))
-                .unwrap_or_default();
+            let fills = match *fills > 0.0 {
+                true => format!("the node's L2 caches read {} more bytes; ", percent(*fills)),
+                false => String::new(),
+            };
             let reads = reads.map(|by| format!("the node read {} more bytes from memory; ", percent(by)));
             let evictions = evictions.map_or_else(
                 || "a snoop filter may evict lines that cores still use".to_owned(),
