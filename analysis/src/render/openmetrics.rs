@@ -152,7 +152,7 @@ fn about_screen(text: &mut String, screen: &ScreenReport) {
     gauge(
         text,
         "pmmpi_screen_wrong_links",
-        "Number of links (from, to) with wrong data and no faulty node.",
+        "Number of links with wrong data and no node known to be faulty; each direction counts.",
         links,
     );
     let minutes = [(String::new(), screen.node_minutes)];

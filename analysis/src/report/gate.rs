@@ -83,8 +83,8 @@ impl Asked<'_> {
     fn missing_of(&self, kernel: &str, of: &KernelOfNode) -> Option<String> {
         if of.verdict.is_none() {
             return Some(format!(
-                "pmmpi cannot compare {kernel} on this node with other nodes or with earlier screens: add healthy \
-                 nodes of the same class, or use --archive"
+                "pmmpi cannot compare {kernel} on this node with other nodes of its class: add healthy nodes of the \
+                 same class"
             ));
         }
         if of.runs < FEWEST_RUNS {
@@ -97,8 +97,9 @@ impl Asked<'_> {
         let needed = if of.has_history { FEWEST_WITH_HISTORY } else { FEWEST_OTHERS };
         if others < needed {
             return Some(format!(
-                "only {} of the same class ran {kernel}, but --gate needs {FEWEST_OTHERS} that it does not name (or \
-                 {FEWEST_WITH_HISTORY}, if the archive has an earlier screen of this node): add healthy nodes",
+                "apart from the nodes of --gate, only {} of the same class ran {kernel}, but a decision needs \
+                 {FEWEST_OTHERS} (or {FEWEST_WITH_HISTORY}, if pmmpi also compares this node with its own earlier \
+                 screens): add healthy nodes",
                 count(others, "other node")
             ));
         }

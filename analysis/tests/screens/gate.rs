@@ -75,7 +75,9 @@ fn few_other_nodes_leave_it_open() {
     let folder = Folder::new();
     let of = |nodes: u32| screen(nodes).write(&folder.path().join(nodes.to_string()), healthy);
     let only = |others: &str| {
-        format!("only {others} of the same class ran triad, but --gate needs 4 that it does not name ")
+        format!(
+            "apart from the nodes of --gate, only {others} of the same class ran triad, but a decision needs 4 "
+        )
     };
     assert_undecided(&of(4), "n01", &only("3 other nodes"));
     let five = of(5);
@@ -107,7 +109,8 @@ fn an_archive_stands_for_other_nodes() {
     let (status, sentence) = answer(&with_archive("together", screen(4)), "n01");
     assert!(status == Some(0) && sentence.starts_with("n01 is fit to return"), "{sentence}");
     let alone = Screen { nodes: 1..2, ..screen(4) };
-    assert_undecided(&with_archive("alone", alone), "n01", "only 0 other nodes of the same class ran triad");
+    let only = "apart from the nodes of --gate, only 0 other nodes of the same class ran triad";
+    assert_undecided(&with_archive("alone", alone), "n01", only);
 }
 
 /// `pmmpi screen-act` removes only a mark that names one of these kernels.
