@@ -20,10 +20,11 @@ for node in "$results"/*; do
 done
 [ ${#finished[@]} -gt 0 ] || { echo "no node of session $session has a result in $results" >&2; exit 4; }
 
-pmmpi report --format exclude -o "$results/exclude.txt" "${finished[@]}"
-pmmpi report --format csv -o "$results/nodes.csv" "${finished[@]}"
-pmmpi export -o "$folder/archive-alone" "${finished[@]}"
+# One damaged file gives the status 1, and the result of the other files.
 failed=0
+pmmpi report --format exclude -o "$results/exclude.txt" "${finished[@]}" || failed=$?
+pmmpi report --format csv -o "$results/nodes.csv" "${finished[@]}" || failed=$?
+pmmpi export -o "$folder/archive-alone" "${finished[@]}" || failed=$?
 pmmpi report ${PMMPI_FAIL_ON:+--fail-on "$PMMPI_FAIL_ON"} "${finished[@]}" || failed=$?
 echo "nodes to avoid: $(cat "$results/exclude.txt")"
 if [ -f "$results/nodes" ]; then

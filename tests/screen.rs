@@ -205,7 +205,7 @@ fn a_program_that_no_signal_ends_is_named_and_the_others_go_on() {
     let output = screen.finish().success();
     drop(alone);
     assert_eq!(ends_of_n2(&out.runs()), [End::TimedOut, NOT_AGAIN], "{}", output.err());
-    let told = "n2: script: it took longer than --timeout, and no signal ends it";
+    let told = "n2: script: it took longer than --timeout, and no signal ended it";
     assert!(output.err().contains(told), "{}", output.err());
     let report = checked_report(out.path());
     assert_eq!(verdict(&report, "n2")["verdict"], "FAILED");
@@ -227,7 +227,7 @@ fn a_kernel_that_no_signal_ends_is_named_and_the_screen_ends() {
     });
     let output = output.success();
     assert_eq!(ends_of_n2(&out.runs()), [End::TimedOut, NOT_AGAIN], "{}", output.err());
-    let told = "n2: fma: it took longer than --timeout, and no signal ends it";
+    let told = "n2: fma: it took longer than --timeout, and no signal ended it";
     assert!(output.err().contains(told), "{}", output.err());
     let report = checked_report(out.path());
     let n2 = verdict(&report, "n2");

@@ -147,7 +147,8 @@ fn too_few_runs_are_no_success() {
     let output = report(&["report", path, "--fail-on", "slow"]);
     assert_eq!(output.status.code(), Some(4));
     assert!(
-        out(&output).contains("no node looks slow, but no node has enough runs to be judged"),
+        out(&output)
+            .contains("no node looks slower than its class, but all compared nodes have too few runs"),
         "{}",
         out(&output)
     );

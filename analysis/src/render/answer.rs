@@ -94,7 +94,8 @@ pub fn of(report: &Report) -> Vec<String> {
                     .to_owned()
             }
             _ if accounted.judged + accounted.odd + accounted.wrong == 0 => {
-                "no node looks slow, but no node has enough runs to be judged".to_owned()
+                "no node looks slower than its class, but all compared nodes have too few runs to be judged"
+                    .to_owned()
             }
             _ => match report.nodes.iter().filter(|node| is_slow_member(node)).count() {
                 0 => none,

@@ -138,7 +138,7 @@ Example: pmmpi doctor
         override_usage = "pmmpi list WHAT [FILTER] [--format text|json]",
         after_help = "The column HERE is `yes` if you can now count the event completely here. If not,
 the text below the table gives the reason.
-FILTER is part of a name or description. If no event matches, pmmpi takes FILTER
+FILTER is part of a name, description, PMU or group. If no event matches, pmmpi takes FILTER
 itself as an event, such as cpu/event=0xc0/.
 
 Examples:
@@ -365,7 +365,7 @@ pub struct List {
     /// events, groups, metrics or kernels (test loops)
     #[arg(value_enum, value_name = "WHAT", hide_possible_values = true)]
     pub what: Listing,
-    /// Show only what has FILTER in its name or description
+    /// Show only what has FILTER in its name, description, PMU or group
     #[arg(value_name = "FILTER")]
     pub filter: Option<String>,
     /// text or json

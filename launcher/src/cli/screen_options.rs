@@ -107,8 +107,8 @@ pub struct ScreenArgs {
     /// Mark nodes with this advice in Slurm: drain, comment or feature
     #[arg(long, value_name = "HOW", value_enum, hide_possible_values = true)]
     pub apply: Option<ApplyArg>,
-    /// Mark no node if more than N nodes are to be marked or still marked (default: 5 % of the nodes, at least 1, at
-    /// most 10)
+    /// Mark no node if the nodes with this advice and those that still have pmmpi's mark are together more than N
+    /// (default: 5 % of the screened nodes, at least 1, at most 10)
     #[arg(long, value_name = "N", requires = "apply", hide = true)]
     pub max_nodes: Option<u32>,
     /// Log all changes in FILE (default: node-actions.jsonl in the folder of the run files); use one FILE per
@@ -148,7 +148,7 @@ pub struct ActArgs {
     /// Mark nodes with: drain, comment or feature
     #[arg(long, value_enum)]
     pub apply: ApplyArg,
-    /// Mark no node if more than N nodes are to be marked or still marked
+    /// Mark no node if the findings and the nodes that still have pmmpi's mark are together more than N nodes
     #[arg(long)]
     pub max_nodes: Option<u32>,
     /// Log of all changes

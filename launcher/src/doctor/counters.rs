@@ -28,8 +28,8 @@ pub fn pmu(machine: &dyn Machine) -> Check {
         "the counts of all processor events, such as cycles and instructions, will be null, and the \
          report gives the reason; bounds, task clock and page faults need no PMU"
     } else {
-        "the counts of these events will be null or partial, and the report gives the reason; pmmpi counts \
-         the other processor events of the default set"
+        "the counts of the events named here will be null or partial, and the report gives the reason; this \
+         does not affect other processor events"
     };
     match worst {
         // The kernel checks the rights before it looks for the event, so a denied event may also be missing.
