@@ -1,7 +1,8 @@
 //! Whose fault it is that data arrive wrong, from the results of the kernel `net` of `pmmpi screen`.
 //!
 //! Both nodes of a pair say that data arrived wrong, although only one of them or the link is faulty. A faulty node has
-//! wrong data with several partners, which have no wrong data with each other. One pair alone may be a faulty link.
+//! wrong data with more than half of its partners, which have no wrong data with each other. Wrong pairs here and there may
+//! come from a faulty link between switches.
 
 use crate::ids::RankId;
 use crate::record::Run;
@@ -129,8 +130,8 @@ impl<'r> WrongData<&'r str> {
 struct Pairs<N> {
     /// The partners with which a node has wrong data, in whatever direction and round.
     wrong: BTreeMap<N, BTreeSet<N>>,
-    /// The nodes that have right data, and no wrong ones, with at least one partner.
-    right: BTreeSet<N>,
+    /// The partners with which a node has right data, and no wrong ones.
+    right: BTreeMap<N, BTreeSet<N>>,
 }
 
 impl<N: Ord + Clone> Pairs<N> {
@@ -142,8 +143,13 @@ impl<N: Ord + Clone> Pairs<N> {
         }
         let is_wrong =
             |[a, b]: &[N; 2]| wrong.get(a).is_some_and(|partners: &BTreeSet<N>| partners.contains(b));
-        let right = right.into_iter().filter(|pair| !is_wrong(pair)).flatten().collect();
-        Self { wrong, right }
+        let right: Vec<[N; 2]> = right.into_iter().filter(|pair| !is_wrong(pair)).collect();
+        let mut partners: BTreeMap<N, BTreeSet<N>> = BTreeMap::new();
+        for [a, b] in right {
+            partners.entry(a.clone()).or_default().insert(b.clone());
+            partners.entry(b).or_default().insert(a);
+        }
+        Self { wrong, right: partners }
     }
 
     fn partners(&self, node: &N) -> impl Iterator<Item = &N> {
@@ -169,17 +175,20 @@ impl<N: Ord + Clone> Pairs<N> {
         }
     }
 
-    /// True if enough partners have wrong data with fewer nodes than this node.
+    /// True if the node has wrong data with more than half of its partners, and enough of them have wrong data with fewer
+    /// nodes than this node.
     fn stands_out(&self, node: &N) -> bool {
         let number = self.number(node);
-        self.partners(node).filter(|partner| self.number(partner) < number).count() >= FEWEST_PARTNERS
+        let right = self.right.get(node).map_or(0, BTreeSet::len);
+        let fewer = self.partners(node).filter(|partner| self.number(partner) < number).count();
+        number > right && fewer >= FEWEST_PARTNERS
     }
 
     /// How many partners of a node are healthy, if `faulty` are the faulty nodes.
     fn healthy_partners(&self, node: &N, faulty: &BTreeSet<N>) -> usize {
         let is_healthy = |partner: &&N| {
             let mut others = self.partners(partner);
-            self.right.contains(*partner)
+            self.right.contains_key(*partner)
                 && !faulty.contains(*partner)
                 && others.all(|other| faulty.contains(other))
         };

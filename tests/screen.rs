@@ -166,7 +166,7 @@ fn a_node_that_hangs_is_named_and_the_others_go_on() {
     let out = Folder::new("screen-hangs");
     let text = "case $(hostname) in n2) echo >> $0.starts; sleep 1000;; *) sleep 0.1;; esac";
     let program = programs::script(out.path(), text).display().to_string();
-    let args = ["--rounds", "2", "--warmup", "0", "--timeout", "2", "--", &program];
+    let args = ["--rounds", "2", "--warmup", "0", "--timeout", "10", "--", &program];
     let output = hosts.screen(Mpi::OpenMpi, "", &args, &out).success();
     assert_eq!(ends_of_n2(&out.runs()), [End::TimedOut, NOT_AGAIN], "{}", output.err());
     let starts = std::fs::read_to_string(format!("{program}.starts")).expect("a line for each start");
@@ -196,7 +196,7 @@ fn a_program_that_no_signal_ends_is_named_and_the_others_go_on() {
     let out = Folder::new("screen-frozen");
     let text = format!("case $(hostname) in n2) {};; esac; sleep 0.1", freezer.commands());
     let program = programs::script(out.path(), &text).display().to_string();
-    let args = ["--rounds", "2", "--warmup", "0", "--timeout", "3", "--", &program];
+    let args = ["--rounds", "2", "--warmup", "0", "--timeout", "10", "--", &program];
     let alone = machine();
     let screen = hosts.job(Mpi::OpenMpi, "", &args, &out).start();
     // mpirun itself waits for the program, which has its stdout.

@@ -42,11 +42,35 @@ fn one_bad_node_of_nine_is_faulty_and_its_partners_are_not() {
 }
 
 #[test]
-fn a_node_that_is_wrong_with_few_partners_is_faulty() {
+fn a_node_that_is_wrong_with_most_of_its_partners_is_faulty() {
+    let found = fleet(9, |from, to| from == 4 && (to % 2 == 1 || to == 0));
+    assert_eq!(
+        (with_part(&found, Part::Faulty), with_part(&found, Part::Partner)),
+        (vec![4], vec![0, 1, 3, 5, 7])
+    );
     let found = fleet(9, |from, to| from == 4 && [1, 7].contains(&to));
-    assert_eq!((with_part(&found, Part::Faulty), with_part(&found, Part::Partner)), (vec![4], vec![1, 7]));
+    assert_eq!((with_part(&found, Part::Faulty), links(&found)), (vec![], vec![[4, 1], [4, 7]]));
     // With three nodes, the other two are right with each other.
     assert_eq!(with_part(&fleet(3, |_, to| to == 2), Part::Faulty), [2]);
+}
+
+/// A faulty link between switches disturbs pairs of healthy nodes, some of which meet at a node by chance.
+#[test]
+fn scattered_wrong_pairs_make_no_node_faulty() {
+    const NODES: u32 = 64;
+    let mut state = 1u64;
+    for _ in 0..300 {
+        let mut wrong = BTreeSet::new();
+        while wrong.len() < 12 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let (node, distance) = ((state >> 33) as u32 % NODES, (state >> 50) as u32 % 4 + 1);
+            wrong.insert([node, (node + distance) % NODES]);
+        }
+        // Each node has 8 partners.
+        let pairs = (0..NODES).flat_map(|node| (1..5).map(move |by| [node, (node + by) % NODES]));
+        let found = WrongData::of(wrong.clone(), pairs);
+        assert_eq!((with_part(&found, Part::Faulty), found.links), (vec![], wrong));
+    }
 }
 
 #[test]

@@ -194,13 +194,17 @@ impl<'a> KernelRuns<'a> {
         self.runs.iter().all(|run| run.is_kernel)
     }
 
-    /// Why a host has no time, for each of its runs without one. A round may not show that only faulty partners are the
-    /// reason; all rounds do.
-    fn without_time(&self, host: usize, part: Option<Part>) -> impl Iterator<Item = NoTime> {
-        let is_excused = move |host: &ScreenedHost| part == Some(Part::Partner) && host.has_wrong_data;
-        self.of_host[host].iter().filter_map(move |host| {
-            host.without_time.filter(|why| *why != NoTime::Failed || !is_excused(host))
-        })
+    /// How many runs of a host have no time. A round may not show that only faulty partners are the reason; all rounds do.
+    fn without_time(&self, host: usize, part: Option<Part>) -> usize {
+        let is_excused = |host: &ScreenedHost| part == Some(Part::Partner) && host.has_wrong_data;
+        let runs = self.of_host[host].iter();
+        runs.filter(|host| host.without_time.is_some() && !is_excused(host)).count()
+    }
+
+    /// True if a result is wrong for another reason than data that arrived wrong: of these, all rounds together decide.
+    fn has_wrong_result(&self, host: usize) -> bool {
+        let mut runs = self.of_host[host].iter();
+        runs.any(|host| host.without_time == Some(NoTime::Wrong) && !host.has_wrong_data)
     }
 
     /// The median over the rounds.
@@ -312,9 +316,8 @@ impl<'a> Kernels<'a> {
             return None;
         }
         let part = of_kernel.wrong_data.part_of(&self.hosts[host]);
-        let failed_runs = of_kernel.without_time(host, part).count();
-        let is_wrong =
-            part == Some(Part::Faulty) || of_kernel.without_time(host, part).any(|why| why == NoTime::Wrong);
+        let failed_runs = of_kernel.without_time(host, part);
+        let is_wrong = part == Some(Part::Faulty) || of_kernel.has_wrong_result(host);
         // The report marks all times of a node with a wrong result; here each kernel has its own verdict.
         let of_times = judged.and_then(|judged| judged.verdict());
         let of_times = of_times.filter(|verdict| *verdict != ScreenVerdict::Wrong);
