@@ -225,12 +225,14 @@ fn a_drain_that_the_log_does_not_explain_stays() {
     site.update("node2", &["State=DRAIN", "Reason=pmmpi: slow-memory: by hand"]);
     let nodes = ["node0", "node1", "node2"];
     let before = nodes.map(|node| site.about(node));
-    let output = site.act(&[], &["node0", "node2"], &DRAIN).success();
+    let output = site.act(&[], &["node0", "node2"], &DRAIN);
+    assert_eq!(output.code(), 1, "{}", output.out());
     let said = output.out();
     assert!(said.contains(&format!("changed the text of the mark: Slurm shows `{longer}`")), "{said}");
     assert!(said.contains("node2: not changed: the node passed, but the log has no such mark"), "{said}");
     // The gate measured something else.
-    let compute = tool::run(&mut site.command_after(["fma", "compute"], &[], &["node1"], &DRAIN)).success();
+    let compute = tool::run(&mut site.command_after(["fma", "compute"], &[], &["node1"], &DRAIN));
+    assert_eq!(compute.code(), 1, "{}", compute.out());
     let why = "node1: not changed: the node passed, but the gate did not measure what the mark names";
     assert!(compute.out().contains(&format!("{why} (`{REASON}`)")), "{}", compute.out());
     assert_eq!(nodes.map(|node| site.about(node)), before);

@@ -87,7 +87,10 @@ fn wishes(
 ) -> Vec<(String, Result<Wish, Skip>)> {
     let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for Finding { node, reason } in findings {
-        reasons.entry(node).or_default().push(reason);
+        let of_node: &mut Vec<&str> = reasons.entry(node).or_default();
+        if !of_node.contains(&reason.as_str()) {
+            of_node.push(reason);
+        }
     }
     let passed: BTreeSet<&str> = passed.iter().map(String::as_str).collect();
     let proof = |node: &str| Proof::new(own_marks.reason(node, &settings.action), &settings.kernels);

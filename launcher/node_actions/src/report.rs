@@ -74,7 +74,12 @@ impl Report {
     pub fn needs_attention(&self) -> bool {
         let is_failure = |decision: &Decision| {
             let unread = matches!(decision, Decision::Skipped { why: Skip::Unreadable(_), .. });
-            unread || decision.is_without_node() || matches!(decision, Decision::Failed { .. })
+            // The node passed, and somebody has to remove its mark.
+            let stays = matches!(
+                decision,
+                Decision::Skipped { why: Skip::NotLogged | Skip::Changed { .. } | Skip::NotMeasured(_), .. }
+            );
+            unread || stays || decision.is_without_node() || matches!(decision, Decision::Failed { .. })
         };
         self.over_limit.is_some() || self.stopped.is_some() || self.decisions.iter().any(is_failure)
     }

@@ -153,14 +153,15 @@ fn a_dry_run_shows_the_commands_and_changes_nothing() {
 /// Hosts call themselves by other names than Slurm does.
 #[test]
 fn hosts_are_found_by_their_names_in_slurm() {
-    let (mut b, c) = (node("b", "IDLE+DRAIN", Some("pmmpi: slow")), node("c", "IDLE", None));
+    let (mut b, c) = (node("b", "IDLE+DRAIN", Some(REASON)), node("c", "IDLE", None));
     b.host_name = Some("b7.cluster".to_owned());
     let (place, slurm) = (Place::new(), Fake::new([node("a", "IDLE", None), b, c]));
+    place.has_marked(&Action::Drain, &["b"]);
     let mut settings = place.settings(Action::Drain);
     settings.max_nodes = Some(2);
     let report = run(&slow(&["a.cluster", "a"]), &names(&["b7.cluster"]), &settings, &slurm).unwrap();
     assert!(report.decisions.iter().all(is_done) && !report.needs_attention(), "{report}");
-    let drain = format!("update NodeName=a State=DRAIN Reason={REASON}; {REASON}");
+    let drain = format!("update NodeName=a State=DRAIN Reason={REASON}");
     assert_eq!(slurm.updates(), ["update NodeName=b State=UNDRAIN".to_owned(), drain]);
     // A node that is found again counts once, by whatever name.
     settings.max_nodes = Some(1);
