@@ -109,7 +109,8 @@ impl ScreenedRun {
             if let Some(value) = value(result, host) {
                 host.value = host.value.filter(|known| !is_worse(value, *known)).or(Some(value));
             }
-            host.has_wrong_data |= result.wrong.is_some() && has_ended_well(result.rank);
+            let mut wrong_partners = wrong_data::partners(result.wrong.as_deref().unwrap_or_default());
+            host.has_wrong_data |= wrong_partners.next().is_some() && has_ended_well(result.rank);
             host.threads += result.threads.len();
             let slow = result.threads.iter().filter_map(|(number, value)| {
                 let (value, median) = (f64::from(*value), median?);

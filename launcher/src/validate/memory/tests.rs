@@ -386,7 +386,7 @@ fn what_was_not_counted_is_not_judged_and_says_why() {
     assert_eq!(verdicts(&denied), [("not counted here", "denied"); 2]);
     let why = denied[0].reason.as_ref().unwrap();
     assert!(
-        why.contains("kernel.perf_event_paranoid") && why.contains("CAP_PERFMON") && why.ends_with("= 0"),
+        why.contains("kernel.perf_event_paranoid") && why.contains("CAP_PERFMON") && why.ends_with("to 0"),
         "{why}"
     );
     assert_eq!(verdicts(&refused(Gap::of_errno(libc::EBUSY))), [("not counted here", "unavailable"); 2]);
