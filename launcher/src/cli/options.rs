@@ -138,8 +138,8 @@ Example: pmmpi doctor
         override_usage = "pmmpi list WHAT [FILTER] [--format text|json]",
         after_help = "The column HERE is `yes` if you can now count the event completely here. If not,
 the text below the table gives the reason.
-FILTER is part of a name, description, PMU or group. If no event matches, pmmpi takes FILTER
-itself as an event, such as cpu/event=0xc0/.
+FILTER is part of a name, description, PMU or group. If no event matches, pmmpi
+takes FILTER itself as an event, such as cpu/event=0xc0/.
 
 Examples:
   pmmpi list events cache
