@@ -101,10 +101,10 @@ pub struct ScreenArgs {
     /// Limit the false discovery rate over all kernels to PERCENT (default: 1)
     #[arg(long, value_name = "PERCENT", hide = true)]
     pub fdr: Option<String>,
-    /// Print how to drain or avoid nodes with the advice "drain it"
+    /// Print how to drain or avoid the nodes with "drain it"
     #[arg(long)]
     pub suggest: bool,
-    /// Mark nodes with this advice in Slurm: drain, comment or feature
+    /// Mark these nodes in Slurm: drain, comment or feature
     #[arg(long, value_name = "HOW", value_enum, hide_possible_values = true)]
     pub apply: Option<ApplyArg>,
     /// Mark no node if the nodes with this advice and those that still have pmmpi's mark are together more than N
