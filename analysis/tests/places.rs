@@ -71,6 +71,22 @@ fn write_fleet(folder: &Path, nodes: usize, model: (&str, u32, u32)) {
     }
 }
 
+/// A run of a node whose cores all do the same.
+fn steady(run: usize, is_bound: bool) -> Like<'static> {
+    Like {
+        node: "n1",
+        run,
+        model: SKYLAKE,
+        numbering: Numbering::Apart,
+        seconds: 20.0,
+        cycles: vec![2.1e9 * 20.0; CORES as usize],
+        fills: vec![1e9; CORES as usize],
+        evictions: vec![1e8; 2],
+        reads: Vec::new(),
+        is_bound,
+    }
+}
+
 const SKYLAKE: (&str, u32, u32) = ("GenuineIntel", 6, 85);
 const ROME: (&str, u32, u32) = ("AuthenticAMD", 23, 49);
 
@@ -186,18 +202,7 @@ fn slow_nodes_name_their_cores() {
 #[test]
 fn a_table_has_the_counts_of_one_scope() {
     let folder = Folder::new();
-    let like = Like {
-        node: "n1",
-        run: 0,
-        model: SKYLAKE,
-        numbering: Numbering::Apart,
-        seconds: 20.0,
-        cycles: vec![2.1e9 * 20.0; CORES as usize],
-        fills: vec![1e9; CORES as usize],
-        evictions: vec![1e8; 2],
-        reads: Vec::new(),
-        is_bound: true,
-    };
+    let like = steady(0, true);
     let mut run = like.run();
     let events =
         ["cycles", "ref_cycles"].map(|name| (Event::counted(name, Encoding::new(kind::RAW, 0)), None));
@@ -374,18 +379,7 @@ fn unbound_ranks_have_no_core() {
 #[test]
 fn regions_of_unbound_ranks_stay() {
     let folder = Folder::new();
-    let like = Like {
-        node: "n1",
-        run: 0,
-        model: SKYLAKE,
-        numbering: Numbering::Apart,
-        seconds: 20.0,
-        cycles: vec![2.1e9 * 20.0; CORES as usize],
-        fills: vec![1e9; CORES as usize],
-        evictions: vec![1e8; 2],
-        reads: Vec::new(),
-        is_bound: false,
-    };
+    let like = steady(0, false);
     let mut run = like.run();
     let of_region = run.counts.rows.iter().filter(|row| row.set == 0).cloned();
     let of_region: Vec<CountRow> = of_region.map(|row| CountRow { region: Some(0), ..row }).collect();
@@ -411,18 +405,7 @@ fn regions_of_unbound_ranks_stay() {
 fn runs_with_another_scope_are_not_in_the_table() {
     let folder = Folder::new();
     for number in 0..5 {
-        let like = Like {
-            node: "n1",
-            run: number,
-            model: SKYLAKE,
-            numbering: Numbering::Apart,
-            seconds: 20.0,
-            cycles: vec![2.1e9 * 20.0; CORES as usize],
-            fills: vec![1e9; CORES as usize],
-            evictions: vec![1e8; 2],
-            reads: Vec::new(),
-            is_bound: true,
-        };
+        let like = steady(number, true);
         let mut run = like.run();
         if number < 3 {
             let events = vec![(Event::counted("cycles", Encoding::new(kind::RAW, 0)), None)];

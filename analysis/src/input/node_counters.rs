@@ -195,18 +195,11 @@ fn times(counted: &mut Counted, ranks: &[&RankRecord]) {
     }
 }
 
-/// How many hardware threads are in at least one of these sets. Sums ranges, not single threads: a file may claim four
+/// How many hardware threads are in at least one of these sets. Counts ranges, not single threads: a file may claim four
 /// thousand million threads.
 fn threads_in_any<'a>(sets: impl Iterator<Item = &'a CpuSet>) -> u64 {
-    let mut ranges: Vec<(u32, u32)> = sets.flat_map(|set| set.0.iter().copied()).collect();
-    ranges.sort_unstable();
-    let (mut count, mut end) = (0, 0);
-    for (first, last) in ranges {
-        let (from, to) = (u64::from(first).max(end), u64::from(last) + 1);
-        count += to.saturating_sub(from);
-        end = to.max(end);
-    }
-    count
+    let count = |(first, last): &(u32, u32)| (u64::from(*last) + 1).saturating_sub(u64::from(*first));
+    CpuSet::union(sets).0.iter().map(count).sum()
 }
 
 /// T in ticks, from the first t1 to the last t2. The function subtracts each rank's time stamp counter only from

@@ -91,8 +91,8 @@ pub struct NodeJudgement {
     /// The node is slower than the other nodes by at least this fraction, with the probability `certainty`
     /// (99 %). `None` also if no node of the class ran twice.
     pub slower_by_at_least: Option<f64>,
-    /// The node is slower by at most this fraction, with a probability of 99 %. Unlike `slower_by_at_least`, this
-    /// limit makes no use of what the model assumes about healthy nodes.
+    /// The node is slower by at most this fraction, with a probability of 99 %. This limit comes from the measured
+    /// difference, its error and the node's own runs; `slower_by_at_least` also uses how healthy nodes differ.
     pub slower_by_at_most: Option<f64>,
     /// Its distance from the others in standard deviations. `None` in a small class.
     pub score: Option<f64>,

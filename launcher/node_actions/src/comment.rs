@@ -27,7 +27,7 @@ pub(crate) fn has(comment: &str) -> bool {
     part(comment).is_some()
 }
 
-/// True if pmmpi's part is the one with this reason, and nobody changed it.
+/// True if pmmpi's part still has exactly this reason.
 pub(crate) fn is_as_set(comment: &str, reason: &str) -> bool {
     has(comment) && !has(&comment.replacen(&format!("[{reason}]"), "", 1))
 }

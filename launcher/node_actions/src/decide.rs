@@ -143,14 +143,14 @@ impl fmt::Display for Skip {
             Skip::NotMarked => f.write_str("the node passed, and does not have the mark that --apply sets"),
             Skip::NotLogged => f.write_str(
                 "the node passed, but the log has no such mark on this node, so pmmpi does not remove the mark. Perhaps the \
-                 log is new: use the log of the screen that marked the node (--log). If the log is lost and \
-                 nobody else needs the mark, remove it by hand (a drain: scontrol update NodeName=NODE State=UNDRAIN)",
+                 log is new: use the log of the screen that marked the node (--log). If the log is lost, \
+                 remove the mark by hand. For a drain, use: scontrol update NodeName=NODE State=UNDRAIN",
             ),
             Skip::Changed { found, logged } => write!(
                 f,
                 "the node passed, but somebody changed the text of the mark: Slurm shows `{found}`, and the log has \
-                 `{logged}`. Ask who changed it. If nobody else needs the mark, remove it by hand (a drain: scontrol update \
-                 NodeName=NODE State=UNDRAIN)"
+                 `{logged}`. Ask this person before you remove the mark by hand. For a drain, use: scontrol update \
+                 NodeName=NODE State=UNDRAIN"
             ),
             Skip::NotMeasured(reason) => write!(
                 f,

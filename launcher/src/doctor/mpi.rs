@@ -483,7 +483,7 @@ mod tests {
         assert!(check.found.ends_with("pmmpi-runner-openmpi: libmpi.so.40 => not found"), "{}", check.found);
         assert!(check.fix.unwrap().contains("LD_LIBRARY_PATH"));
         assert_eq!(runners(&here().answering(RUNNER, failing("exec format error"))).status, Status::Broken);
-        // A broken runner is told, although the runner of another MPI is missing.
+        // The check names a broken runner, even if the runner of another MPI is missing.
         let both = Fake::new().program("ldconfig", CACHE).program("mpirun", HYDRA);
         let check = runners(&both.answering("lib/pmmpi/pmmpi-runner-mpich", not_found()));
         assert!(check.status == Status::Broken && check.found.contains("runner-mpich"), "{check:?}");

@@ -18,7 +18,7 @@ use pmmpi::session::live_record::Fault;
 use pmmpi::session::shared_memory::{Blob, SharedMemory};
 use pmmpi_events::summary_line::Summary;
 use pmmpi_workload::console::{say, warn};
-use pmmpi_workload::health_watch::{HealthWatch, PATIENCE_ALONE};
+use pmmpi_workload::health_watch::HealthWatch;
 use pmmpi_workload::process::Ended;
 use pmmpi_workload::{Failure, saving};
 use std::sync::Arc;
@@ -50,7 +50,7 @@ pub fn keep(
     let mut part = Part::of_rank(NodeKey::own().clone(), host, around.record());
     part.counts = around.counts();
     if let (Some(node), Some(health)) = (part.nodes.first_mut(), &around.health) {
-        node.watched = health.end(&node.host, PATIENCE_ALONE);
+        node.watched = health.end_alone(&node.host);
     }
     let part = wire::encode(&part).map_err(run_folder::not_kept)?;
     let mut run = Run::assemble(header, 1, &[part], 0).map_err(run_folder::not_kept)?;

@@ -2,7 +2,9 @@
 //! work as it should.
 
 use crate::held_signals::HeldSignals;
-use pmmpi::node::{FACTS_MAY_CHANGE_AFTER, GpuReading, HealthReading, Watched, settings_of_process};
+use pmmpi::node::{
+    FACTS_MAY_CHANGE_AFTER, GpuReading, HealthReading, Inventory, Watched, settings_of_process,
+};
 use pmmpi::record::{HostPart, wire};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -14,7 +16,7 @@ use std::time::{Duration, Instant};
 const SHORTEST: Duration = FACTS_MAY_CHANGE_AFTER;
 
 /// The longest wait for GPUs after a program without MPI.
-pub const PATIENCE_ALONE: Duration = Duration::from_secs(5);
+const PATIENCE_ALONE: Duration = Duration::from_secs(5);
 /// The longest wait for GPUs after an MPI program. The agent waits a little longer, because other ranks wait for it.
 pub const PATIENCE_IN_FINALIZE: Duration = Duration::from_millis(1500);
 
@@ -45,6 +47,13 @@ impl HealthWatch {
         }
     }
 
+    /// Reads again after a program without MPI. The program got its settings from this process.
+    pub fn end_alone(&self, host: &[u8]) -> Watched {
+        let mut watched = self.end(host, PATIENCE_ALONE);
+        watched.inventory.join(settings_of_process(Path::new("/"), "self"));
+        watched
+    }
+
     /// Reads again. Gives what was added, what the node's GPUs are, and which facts have changed since `host` was
     /// read. `host` is a [`HostPart`] in wire form. A short run does not wait for GPUs and facts. Other runs wait for
     /// the GPUs until `patience` is over. So a driver that hangs does not stop the run, and the counts of the Linux
@@ -52,8 +61,7 @@ impl HealthWatch {
     pub fn end(&self, host: &[u8], patience: Duration) -> Watched {
         let (took, deadline) = (self.began.elapsed(), Instant::now() + patience);
         let (mut before, mut after) = (self.kernel.clone(), HealthReading::read(Path::new("/")));
-        // The program has these settings from this process, if it does not change them.
-        let mut inventory = settings_of_process(Path::new("/"), "self");
+        let mut inventory = Inventory::default();
         if let Ok(host) = wire::decode::<HostPart>(host)
             && let Some(changed) = host.facts().0.changed_during(took, Path::new("/"))
         {

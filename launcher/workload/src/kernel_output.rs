@@ -1,7 +1,7 @@
 //! What a kernel prints: an anonymous file takes it until the kernel has ended.
 //!
-//! A launcher of the job waits until nobody has its pipes for stdout and stderr. A kernel that no signal ends would
-//! have them for ever, and the job would not end.
+//! mpirun ends only when all processes have closed its pipes for stdout and stderr. A kernel that no signal ends would
+//! keep them open, and the job would not end.
 
 use std::fs::File;
 use std::io::{self, Write};

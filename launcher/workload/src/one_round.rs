@@ -1,6 +1,6 @@
 //! One round on this rank: starts a program or a kernel between the barriers, and gathers what the ranks measured.
 
-use crate::health_watch::{HealthWatch, PATIENCE_ALONE, read_again};
+use crate::health_watch::{HealthWatch, read_again};
 use crate::kernel_process::KernelProcess;
 use crate::net::{Net, NetRound};
 use crate::process::{Ended, LEFT, Prepared};
@@ -63,8 +63,8 @@ pub(crate) enum RoundKind {
     Kernel,
     /// The ranks themselves: see [`crate::net`].
     Net(NetRound),
-    /// Nobody: this rank only takes part in the barriers, because the program or the kernel hung here before. On the
-    /// other ranks it runs.
+    /// Nothing runs on this rank, because the program or the kernel hung here before. The rank only takes part in the
+    /// barriers, and the other ranks run the round.
     Nobody,
 }
 
@@ -168,7 +168,7 @@ pub(crate) fn measure<F: Pairwise>(
     };
     let expected_instructions = report.as_ref().and_then(|report| report.expected_instructions);
     let done = Work { end: own.for_the_record(), child_cpu_ns, kernel: report };
-    let watched = watch.map(|watch| watch.end(&host, PATIENCE_ALONE)).unwrap_or_default();
+    let watched = watch.map(|watch| watch.end_alone(&host)).unwrap_or_default();
     let of_node = OfNode { host, watched };
     let parts = session.gather(done, place.mpi_library.as_deref(), of_node)?;
     entered.and(left)?;
