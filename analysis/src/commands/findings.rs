@@ -1,7 +1,8 @@
 //! What `pmmpi screen-act` reads.
 
-use pmmpi_analysis::report::screen::ScreenReport;
+use pmmpi_analysis::report::screen::{KernelSummary, ScreenReport, Suggestion};
 use pmmpi_analysis::verdicts::fitness::{Fitness, GateAnswer};
+use pmmpi_analysis::verdicts::kernels_of_node::ScreenVerdict;
 use serde::Serialize;
 
 /// The nodes to mark, and those to return.
@@ -21,13 +22,24 @@ pub struct Findings<'a> {
 struct Finding<'a> {
     node: &'a str,
     reason: &'a str,
+    /// The kernels in which the node is slow or wrong.
+    found_by: Vec<Measurement<'a>>,
 }
 
 #[derive(Serialize)]
 struct MeasuredKernel<'a> {
-    kernel: &'a str,
+    #[serde(flatten)]
+    ran: Measurement<'a>,
     /// What the reason of a finding names if this kernel is slow.
     area: &'a str,
+}
+
+/// A kernel with its options, or the user's program with its arguments.
+#[derive(Serialize)]
+struct Measurement<'a> {
+    kernel: &'a str,
+    options: &'a [String],
+    is_program: bool,
 }
 
 /// The findings of a screen.
@@ -35,17 +47,34 @@ pub fn findings(screen: &ScreenReport) -> Findings<'_> {
     let is_fit = |asked: &&GateAnswer| asked.answer == Fitness::Fit;
     Findings {
         schema_version: 1,
-        findings: screen
-            .suggestions
-            .iter()
-            .map(|of| Finding { node: &of.node, reason: &of.reason })
-            .collect(),
+        findings: screen.suggestions.iter().map(|of| finding(screen, of)).collect(),
         kernels: screen
             .kernels
             .iter()
-            .map(|of| MeasuredKernel { kernel: &of.kernel, area: of.area() })
+            .map(|of| MeasuredKernel { ran: measurement(of), area: of.area() })
             .collect(),
         passed: screen.gate.iter().filter(is_fit).map(|asked| asked.node.as_str()).collect(),
         fleet: screen.screened.len(),
     }
+}
+
+fn finding<'a>(screen: &'a ScreenReport, suggestion: &'a Suggestion) -> Finding<'a> {
+    let node = screen.screened.iter().find(|node| node.node == suggestion.node);
+    let has_found = |kernel: &&KernelSummary| {
+        node.is_some_and(|node| {
+            let verdict = node.kernels.get(&kernel.kernel).and_then(|of| of.verdict);
+            // The reason is about this kernel.
+            let is_named = node.kernel.as_deref() == Some(kernel.kernel.as_str());
+            is_named || verdict.is_some_and(ScreenVerdict::is_slow_or_wrong)
+        })
+    };
+    Finding {
+        node: &suggestion.node,
+        reason: &suggestion.reason,
+        found_by: screen.kernels.iter().filter(has_found).map(measurement).collect(),
+    }
+}
+
+fn measurement(kernel: &KernelSummary) -> Measurement<'_> {
+    Measurement { kernel: &kernel.kernel, options: &kernel.options, is_program: !kernel.is_kernel }
 }

@@ -25,6 +25,9 @@ pub struct KernelSummary {
     /// True for a kernel of pmmpi.
     #[serde(skip)]
     pub is_kernel: bool,
+    /// Its options, or the arguments of the user's program.
+    #[serde(skip)]
+    pub options: Vec<String>,
     /// The unit of the values; `None` for the user's program.
     pub unit: Option<String>,
     /// Number of nodes with a time.
@@ -416,6 +419,7 @@ impl<'a> Kernels<'a> {
             KernelSummary {
                 kernel: (*kernel).to_owned(),
                 is_kernel: of_kernel.is_kernel(),
+                options: of_kernel.runs.first().map_or_else(Vec::new, |run| run.options.clone()),
                 unit: of_kernel.unit().map(str::to_owned),
                 nodes: times.len(),
                 median: of_ascending(&values),

@@ -14,6 +14,9 @@ use std::collections::BTreeMap;
 /// A hardware thread that is worse than the median thread of the run by more than this fraction is kept by name.
 const SLOW_THREAD: f64 = 0.02;
 
+/// The option by which `pmmpi screen` tells a kernel how many ranks share its node. Users do not type it.
+const RANKS_OF_NODE: &str = "--ranks-of-node";
+
 /// One kernel in one round.
 #[derive(Debug, Serialize)]
 pub struct ScreenedRun {
@@ -22,6 +25,9 @@ pub struct ScreenedRun {
     /// True for a kernel of pmmpi.
     #[serde(skip)]
     pub is_kernel: bool,
+    /// The options of the kernel, or the arguments of the user's program.
+    #[serde(skip)]
+    pub options: Vec<String>,
     /// Number of the round, from 0.
     pub round: u32,
     /// True for a further round of suspects and of nodes beside them.
@@ -122,6 +128,7 @@ impl ScreenedRun {
         Some(Self {
             kernel: screened.kernel.clone().unwrap_or_else(|| program(run)),
             is_kernel: screened.kernel.is_some(),
+            options: options(run, screened.kernel.is_some()),
             round: run.header.series.as_ref().map_or(0, |series| series.round),
             is_further: !screened.suspects.is_empty(),
             readings: readings(run, &hosts),
@@ -214,6 +221,21 @@ fn readings(run: &Run, hosts: &[ScreenedHost]) -> Vec<Reading<u32>> {
 fn program(run: &Run) -> String {
     let path = run.header.command.first().map(String::as_str).unwrap_or_default();
     path.rsplit('/').next().unwrap_or_default().to_owned()
+}
+
+/// As a user types them. A kernel's command begins with `pmmpi screen-kernel NAME`.
+fn options(run: &Run, is_kernel: bool) -> Vec<String> {
+    let words = run.header.command.iter().skip(if is_kernel { 3 } else { 1 });
+    let mut words = words.cloned();
+    let mut options = Vec::new();
+    while let Some(word) = words.next() {
+        if is_kernel && word == RANKS_OF_NODE {
+            words.next();
+        } else {
+            options.push(word);
+        }
+    }
+    options
 }
 
 /// The median value of all hardware threads; `None` if there is none above zero.

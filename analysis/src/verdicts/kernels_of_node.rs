@@ -90,6 +90,11 @@ impl ScreenVerdict {
         }
     }
 
+    /// The node is slow or computes wrong results.
+    pub fn is_slow_or_wrong(self) -> bool {
+        matches!(self, Self::Slowed | Self::SlowTail | Self::Slow | Self::Wrong)
+    }
+
     /// The node may be slow, so a further round may show more.
     pub fn is_suspicious(self) -> bool {
         matches!(self, Self::Unusual | Self::Suspect | Self::Slowed | Self::SlowTail | Self::Slow)

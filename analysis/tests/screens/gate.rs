@@ -113,12 +113,18 @@ fn an_archive_stands_for_other_nodes() {
     assert_undecided(&with_archive("alone", alone), "n01", only);
 }
 
-/// `pmmpi screen-act` removes only a mark that names one of these kernels.
+/// `pmmpi screen-act` removes only a mark of a node that these kernels found, with these options.
 #[test]
 fn the_findings_have_the_kernels_of_the_gate() {
     let folder = Folder::new();
     let screen = Screen { kernels: vec!["triad", "fma"], ..screen(6) };
-    let files = screen.write(&folder.path().join("runs"), healthy);
+    // Users do not type the number of ranks of a node.
+    let options = ["--memory", "85%", "--ranks-of-node", "4", "--stores", "non-temporal"];
+    let files = screen.write_changed(&folder.path().join("runs"), healthy, |run| {
+        if run.header.command.iter().any(|word| word == "triad") {
+            run.header.command.extend(options.map(str::to_owned));
+        }
+    });
     let findings = folder.path().join("findings.json");
     let named = findings.display().to_string();
     assert!(screen_report(&files, &["--gate", "n01", "--findings", &named]).status.success());
@@ -126,10 +132,58 @@ fn the_findings_have_the_kernels_of_the_gate() {
     let found: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(found["passed"], serde_json::json!(["n01"]));
     let kernels = serde_json::json!([
-        {"kernel": "fma", "area": "compute"},
-        {"kernel": "triad", "area": "memory"}
+        {"kernel": "fma", "options": [], "is_program": false, "area": "compute"},
+        {
+            "kernel": "triad",
+            "options": ["--memory", "85%", "--stores", "non-temporal"],
+            "is_program": false,
+            "area": "memory"
+        }
     ]);
     assert_eq!(found["kernels"], kernels);
+}
+
+/// `pmmpi screen-act` writes them into its log.
+#[test]
+fn a_finding_has_each_kernel_in_which_the_node_is_slow_or_wrong() {
+    let folder = Folder::new();
+    let screen = Screen { kernels: vec!["triad", "fma", "latency"], ..screen(8) };
+    let files = screen.write(&folder.path().join("runs"), |at| match at {
+        At { node: 2, kernel: "triad" | "fma", .. } => Outcome::Times(1.5),
+        At { node: 3, kernel: "fma", .. } => Outcome::IsWrong,
+        _ => Outcome::Times(1.0),
+    });
+    let findings = folder.path().join("findings.json");
+    assert!(screen_report(&files, &["--findings", &findings.display().to_string()]).status.success());
+    let text = std::fs::read_to_string(&findings).unwrap();
+    let found: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let measurement = |kernel| serde_json::json!({"kernel": kernel, "options": [], "is_program": false});
+    let of = |node: &str| {
+        let findings = found["findings"].as_array().unwrap();
+        findings.iter().find(|finding| finding["node"] == node).unwrap()["found_by"].clone()
+    };
+    assert_eq!(of("n02"), serde_json::json!([measurement("fma"), measurement("triad")]));
+    assert_eq!(of("n03"), serde_json::json!([measurement("fma")]));
+}
+
+/// The arguments of a program are its options.
+#[test]
+fn the_findings_have_the_program_of_the_gate() {
+    let folder = Folder::new();
+    let files = screen(6).write_changed(&folder.path().join("runs"), healthy, |run| {
+        run.header.command = ["/opt/solver", "-n", "4"].map(str::to_owned).to_vec();
+        if let Some(screened) = &mut run.screened {
+            screened.kernel = None;
+        }
+    });
+    let findings = folder.path().join("findings.json");
+    assert!(screen_report(&files, &["--findings", &findings.display().to_string()]).status.success());
+    let text = std::fs::read_to_string(&findings).unwrap();
+    let found: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let solver = serde_json::json!({
+        "kernel": "solver", "options": ["-n", "4"], "is_program": true, "area": "solver"
+    });
+    assert_eq!(found["kernels"], serde_json::json!([solver]));
 }
 
 /// A wrong result needs no other node.
