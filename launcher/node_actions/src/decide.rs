@@ -31,6 +31,13 @@ pub enum Skip {
     Unknown,
     /// The name may mean any of these nodes.
     Ambiguous(String),
+    /// Slurm's node of this name is another host.
+    OtherHost {
+        /// The name of Slurm's node.
+        node: String,
+        /// The name of its host.
+        host_name: String,
+    },
     /// pmmpi cannot read the node's state, with the reason.
     Unreadable(String),
     /// Slurm or somebody else took the node out of service. The text has the node's state and reason.
@@ -129,6 +136,12 @@ impl fmt::Display for Skip {
                 f,
                 "this is the name of several nodes in Slurm (NodeName or NodeHostName): {nodes}; change the \
                  right one yourself"
+            ),
+            Skip::OtherHost { node, host_name } => write!(
+                f,
+                "Slurm's node {node} is another host (NodeHostName={}); find the node of this host, and change it \
+                 yourself",
+                one_line(host_name)
             ),
             Skip::Unreadable(why) => write!(f, "pmmpi cannot read the state of this node: {why}"),
             Skip::OutOfService(state) => {

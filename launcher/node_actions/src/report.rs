@@ -93,7 +93,8 @@ impl Report {
 impl Decision {
     /// True if pmmpi cannot tell which node of Slurm this is.
     fn is_without_node(&self) -> bool {
-        matches!(self, Decision::Skipped { why: Skip::BadName | Skip::Unknown | Skip::Ambiguous(_), .. })
+        let Decision::Skipped { why, .. } = self else { return false };
+        matches!(why, Skip::BadName | Skip::Unknown | Skip::Ambiguous(_) | Skip::OtherHost { .. })
     }
 }
 
