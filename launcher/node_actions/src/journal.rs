@@ -9,6 +9,7 @@ use crate::error::Error;
 use crate::node_state::NodeState;
 use crate::one_change::Act;
 use crate::own_marks::OwnMarks;
+use crate::scontrol::Listed;
 use pmmpi::node::NodeKey;
 use pmmpi::record::civil_from_days;
 use serde::{Deserialize, Serialize};
@@ -106,6 +107,16 @@ impl Open {
             marks.note(&self.node, &self.act, self.reason.as_deref());
         }
     }
+
+    /// What became of the act, if the nodes are like this; `None` if pmmpi cannot read the node.
+    pub(crate) fn result(&self, listed: &Listed) -> Option<Result> {
+        match listed.get(&self.node) {
+            Some(Err(_)) => None,
+            None => Some(Result::NodeGone),
+            Some(Ok(state)) if self.act.is_done(state) => Some(Result::FoundDone),
+            Some(Ok(_)) => Some(Result::FoundNotDone),
+        }
+    }
 }
 
 /// The locked journal.
@@ -160,13 +171,21 @@ impl Journal {
         &self.marks
     }
 
-    /// The same without a lock; none if there is no journal.
-    pub(crate) fn read_marks(path: &Path) -> std::result::Result<OwnMarks, Error> {
-        match File::open(path) {
-            Ok(file) => Ok(Past::read(path, &file)?.marks),
-            Err(reason) if reason.kind() == io::ErrorKind::NotFound => Ok(OwnMarks::default()),
-            Err(reason) => Err(Error::Journal { path: path.to_owned(), what: "open", reason }),
+    /// The same without a lock, and without writing: an act without outcome is as these nodes show it. None if there is
+    /// no journal.
+    pub(crate) fn read_marks(path: &Path, listed: &Listed) -> std::result::Result<OwnMarks, Error> {
+        let file = match File::open(path) {
+            Ok(file) => file,
+            Err(reason) if reason.kind() == io::ErrorKind::NotFound => return Ok(OwnMarks::default()),
+            Err(reason) => return Err(Error::Journal { path: path.to_owned(), what: "open", reason }),
+        };
+        let Past { open, mut marks, .. } = Past::read(path, &file)?;
+        for open in &open {
+            if let Some(result) = open.result(listed) {
+                open.note(result, &mut marks);
+            }
         }
+        Ok(marks)
     }
 
     /// Writes an intent, and returns its number. A mark has a reason.

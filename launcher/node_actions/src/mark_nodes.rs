@@ -48,7 +48,7 @@ pub fn run(
     let passed: Vec<String> = passed.iter().map(name).collect();
     let own_marks = match &journal {
         Some(journal) => journal.marks().clone(),
-        None => Journal::read_marks(&settings.log)?,
+        None => Journal::read_marks(&settings.log, &listed)?,
     };
     let found: BTreeSet<&str> = findings.iter().map(|finding| finding.node.as_str()).collect();
     let marked = listed.values().flatten().filter(|node| decide::is_marked(&settings.action, node));
@@ -116,16 +116,14 @@ fn plan(settings: &Settings, wish: &Wish, node: &str, listed: &mut Listed) -> Re
 fn recover(journal: &mut Journal, listed: &Listed) -> Result<Vec<Recovered>, Error> {
     let mut recovered = Vec::new();
     for open in journal.open_intents().to_vec() {
-        let (result, found, after) = match listed.get(&open.node) {
-            Some(Err(_)) => continue,
-            None => (journal::Result::NodeGone, "Slurm no longer has this node".to_owned(), None),
+        let Some(result) = open.result(listed) else { continue };
+        let (found, after) = match listed.get(&open.node) {
             Some(Ok(state)) => {
-                let (result, words) = match open.act.is_done(state) {
-                    true => (journal::Result::FoundDone, "the change is done"),
-                    false => (journal::Result::FoundNotDone, "the change is not done"),
-                };
-                (result, format!("{words}: {}", open.act.seen(state)), Some(Box::new(state.clone())))
+                let is_done = result == journal::Result::FoundDone;
+                let words = if is_done { "the change is done" } else { "the change is not done" };
+                (format!("{words}: {}", open.act.seen(state)), Some(Box::new(state.clone())))
             }
+            _ => ("Slurm no longer has this node".to_owned(), None),
         };
         let note = Some("an earlier pmmpi wrote no outcome".to_owned());
         journal.close(&open, result);

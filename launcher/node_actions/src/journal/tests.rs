@@ -40,7 +40,7 @@ fn an_intent_is_open_until_its_outcome() {
 #[test]
 fn the_last_mark_on_a_node_is_known() {
     let (_folder, path) = place();
-    assert_eq!(Journal::read_marks(&path).unwrap().reason("a", &Action::Drain), None);
+    assert_eq!(Journal::read_marks(&path, &Listed::new()).unwrap().reason("a", &Action::Drain), None);
     let of = |marks: &OwnMarks, action| marks.reason("a", &action).map(str::to_owned);
     let mut journal = Journal::open(&path).unwrap();
     let ended = |id, result| Entry::Outcome {
@@ -70,7 +70,7 @@ fn the_last_mark_on_a_node_is_known() {
     journal.append(ended(open.id, Result::FoundDone)).unwrap();
     let id = journal.intend("a", &Act::Resume, None).unwrap();
     journal.append(ended(id, Result::Done)).unwrap();
-    let marks = Journal::read_marks(&path).unwrap();
+    let marks = Journal::read_marks(&path, &Listed::new()).unwrap();
     assert_eq!(of(&marks, Action::Drain), None);
     assert_eq!(of(&marks, Action::feature()).as_deref(), Some("pmmpi: noisy"));
 }

@@ -1,3 +1,5 @@
+mod dry_run_after_a_kill;
+
 use super::*;
 use crate::error::Why;
 use crate::fake::{Fake, Moment, node};
