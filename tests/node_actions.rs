@@ -233,7 +233,8 @@ fn a_drain_that_the_log_does_not_explain_stays() {
     // The gate measured something else.
     let compute = tool::run(&mut site.command_after(["fma", "compute"], &[], &["node1"], &DRAIN));
     assert_eq!(compute.code(), 1, "{}", compute.out());
-    let why = "node1: not changed: the node passed, but the gate did not measure what the mark names";
+    let why =
+        "node1: not changed: the node passed, but the gate did not measure all that pmmpi found on this node";
     assert!(compute.out().contains(&format!("{why} (`{REASON}`)")), "{}", compute.out());
     assert_eq!(nodes.map(|node| site.about(node)), before);
     // Somebody restores the reason.

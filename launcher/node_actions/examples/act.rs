@@ -1,6 +1,7 @@
 //! Acts on findings by hand: `act FINDINGS.json --log FILE [--apply drain|comment|feature[=NAME]] [--max-nodes N]
 //! [--dry-run]`, where the file holds `{"findings":[{"node":"n1","reason":"..."}],"passed":["n2"],
-//! "kernels":[{"kernel":"triad","area":"memory"}],"fleet":40}`.
+//! "kernels":[{"kernel":"triad","area":"memory"}],"fleet":40}`. A finding may also have
+//! `"found_by":[{"kernel":"triad","options":["--memory","85%"]}]`, and a kernel may have `options`.
 //! Without `--apply` it shows which drains it would make. Exit status: 0; 1 if something needs an operator; 2 for a
 //! wrong command line.
 

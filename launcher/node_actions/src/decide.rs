@@ -1,6 +1,7 @@
 //! Decides whether pmmpi may change a node. The decision depends only on the wish with its proof, the kind of mark and the
 //! state of the node.
 
+use crate::cause::Cause;
 use crate::error::one_line;
 use crate::node_state::{NodeState, Service};
 use crate::one_change::Act;
@@ -12,8 +13,8 @@ use std::fmt;
 /// What the caller wants for a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Wish {
-    /// Mark it, for this reason.
-    Mark(String),
+    /// Mark it, because of this finding.
+    Mark(Cause),
     /// Remove the mark, because the node passed.
     Unmark(Proof),
 }
@@ -57,8 +58,13 @@ pub enum Skip {
         /// The reason in the log.
         logged: String,
     },
-    /// The gate did not measure what this reason names.
-    NotMeasured(String),
+    /// The gate did not measure all that was found on the node.
+    NotMeasured {
+        /// The findings that it did not measure.
+        reasons: String,
+        /// What a gate must run to measure all findings, in words.
+        needed: Vec<String>,
+    },
     /// scontrol may not keep the comment of others exactly.
     OddComment,
     /// pmmpi stopped before it came to this node, with the reason.
@@ -81,7 +87,7 @@ pub(crate) fn decide(action: &Action, wish: &Wish, node: &NodeState) -> Result<A
         Wish::Mark(_) if is_drained_by_us || is_marked(action, node) => Err(Skip::AlreadyMarked),
         Wish::Unmark(_) if !is_marked(action, node) => Err(Skip::NotMarked),
         _ if *action == Action::Comment && !comment::can_be_kept(&node.comment) => Err(Skip::OddComment),
-        Wish::Mark(reason) => Ok(match action {
+        Wish::Mark(Cause { reason, .. }) => Ok(match action {
             Action::Drain => Act::Drain(reason.clone()),
             Action::Comment => Act::AddComment(reason.clone()),
             Action::Feature(name) => Act::AddFeature(name.clone()),
@@ -105,8 +111,11 @@ fn check(action: &Action, proof: &Proof, node: &NodeState) -> Result<(), Skip> {
     };
     match changed {
         Some(found) => Err(Skip::Changed { found: one_line(found), logged: one_line(logged) }),
-        None if !proof.is_measured => Err(Skip::NotMeasured(one_line(logged))),
-        None => Ok(()),
+        None if proof.not_measured.is_empty() => Ok(()),
+        None => Err(Skip::NotMeasured {
+            reasons: one_line(&proof.not_measured.join("; ")),
+            needed: proof.needed.iter().map(|needed| one_line(needed)).collect(),
+        }),
     }
 }
 
@@ -165,11 +174,21 @@ impl fmt::Display for Skip {
                  `{logged}`. Ask this person before you remove the mark by hand. For a drain, use: scontrol update \
                  NodeName=NODE State=UNDRAIN"
             ),
-            Skip::NotMeasured(reason) => write!(
-                f,
-                "the node passed, but the gate did not measure what the mark names (`{reason}`). Repeat the gate with the \
-                 kernels and options of the screen that marked the node"
-            ),
+            Skip::NotMeasured { reasons, needed } => {
+                write!(
+                    f,
+                    "the node passed, but the gate did not measure all that pmmpi found on this node (`{reasons}`). \
+                     Repeat the gate with {}",
+                    needed.join(" and ")
+                )?;
+                if needed.len() > 1 {
+                    f.write_str(
+                        " in one screen. If one screen cannot run all of this, use a screen for each part, and then \
+                         remove the mark by hand. For a drain, use: scontrol update NodeName=NODE State=UNDRAIN",
+                    )?;
+                }
+                Ok(())
+            }
             Skip::OddComment => f.write_str(
                 "the node's comment begins with a quote, begins or ends with a space, or contains several \
                  lines or unprintable characters, so scontrol may not keep this comment exactly",
@@ -185,12 +204,12 @@ mod tests {
     use crate::fake::node;
 
     fn slow() -> Wish {
-        Wish::Mark("pmmpi: slow".to_owned())
+        Wish::Mark(Cause { reason: "pmmpi: slow".to_owned(), found_by: Vec::new() })
     }
 
     /// For a mark with this reason in the log.
     fn passed(reason: &str) -> Wish {
-        Wish::Unmark(Proof { reason: Some(reason.to_owned()), is_measured: true })
+        Wish::Unmark(Proof { reason: Some(reason.to_owned()), not_measured: Vec::new(), needed: Vec::new() })
     }
 
     fn actions() -> [Action; 3] {
@@ -286,12 +305,17 @@ mod tests {
         feature.available_features = vec!["pmmpi_slow".to_owned()];
         let drained = node("a", "IDLE+DRAIN", Some("pmmpi: slow"));
         for (action, node) in actions().into_iter().zip([drained, comment, feature]) {
-            let of =
-                |reason, is_measured| decide(&action, &Wish::Unmark(Proof { reason, is_measured }), &node);
-            let logged = || Some("pmmpi: slow".to_owned());
-            assert_eq!(of(None, false), Err(Skip::NotLogged), "{action:?}");
-            assert_eq!(of(logged(), false), Err(Skip::NotMeasured("pmmpi: slow".to_owned())), "{action:?}");
-            assert!(of(logged(), true).is_ok(), "{action:?}");
+            let of = |reason: Option<&str>, not_measured: &[&str]| {
+                let reason = reason.map(str::to_owned);
+                let not_measured = not_measured.iter().map(|reason| (*reason).to_owned()).collect();
+                let needed = vec!["`--kernels fma`".to_owned(), "`--kernels triad`".to_owned()];
+                decide(&action, &Wish::Unmark(Proof { reason, not_measured, needed }), &node)
+            };
+            assert_eq!(of(None, &[]), Err(Skip::NotLogged), "{action:?}");
+            let skip = of(Some("pmmpi: slow"), &["pmmpi: slow", "pmmpi: x"]).unwrap_err();
+            let why = "(`pmmpi: slow; pmmpi: x`). Repeat the gate with `--kernels fma` and `--kernels triad` in one ";
+            assert!(skip.to_string().contains(why), "{action:?} {skip}");
+            assert!(of(Some("pmmpi: slow"), &[]).is_ok(), "{action:?}");
         }
     }
 

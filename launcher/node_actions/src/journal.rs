@@ -5,7 +5,9 @@
 //! the write of a line, the line has no end. No act followed such a line, so the next run ignores it. The journal is
 //! also the lock (flock).
 
+use crate::cause::Cause;
 use crate::error::Error;
+use crate::measurement::Measurement;
 use crate::node_state::NodeState;
 use crate::one_change::Act;
 use crate::own_marks::OwnMarks;
@@ -53,9 +55,15 @@ pub(crate) enum Entry {
         node: String,
         #[serde(flatten)]
         act: Act,
-        /// Why, for a mark; older logs have none.
+        /// Why, if it is not the text of the mark; older logs have none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
+        /// What found this, for a mark; older logs have none.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        found_by: Vec<Measurement>,
+        /// True for a further finding on a node that has this mark: there is no act.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        is_further: bool,
     },
     /// The result of an intent.
     Outcome {
@@ -95,6 +103,8 @@ pub(crate) struct Open {
     pub node: String,
     pub act: Act,
     pub reason: Option<String>,
+    pub found_by: Vec<Measurement>,
+    pub is_further: bool,
     pub time: String,
 }
 
@@ -103,9 +113,20 @@ impl Open {
     fn note(&self, result: Result, marks: &mut OwnMarks) {
         let (_, is_mark) = self.act.changes();
         let is_done = matches!(result, Result::Done | Result::FoundDone);
-        if is_done || (is_mark && result == Result::Failed) {
-            marks.note(&self.node, &self.act, self.reason.as_deref());
+        if !(is_done || (is_mark && result == Result::Failed)) {
+            return;
         }
+        match (self.is_further, self.cause()) {
+            (false, cause) => marks.note(&self.node, &self.act, cause),
+            (true, Some(cause)) => marks.note_further(&self.node, &self.act, cause),
+            (true, None) => {}
+        }
+    }
+
+    fn cause(&self) -> Option<Cause> {
+        let (shown, logged) = (self.act.reason(), self.reason.as_deref());
+        let reason = if self.is_further { logged.or(shown) } else { shown.or(logged) };
+        Some(Cause { reason: reason?.to_owned(), found_by: self.found_by.clone() })
     }
 
     /// What became of the act, if the nodes are like this; `None` if pmmpi cannot read the node.
@@ -188,17 +209,48 @@ impl Journal {
         Ok(marks)
     }
 
-    /// Writes an intent, and returns its number. A mark has a reason.
+    /// Writes an intent, and returns its number. A mark has a cause.
     pub(crate) fn intend(
         &mut self,
         node: &str,
         act: &Act,
-        reason: Option<&str>,
+        cause: Option<&Cause>,
+    ) -> std::result::Result<u64, Error> {
+        self.write_intent(node, act, cause, false)
+    }
+
+    /// Writes a further finding on a node that has the mark of this act.
+    pub(crate) fn keep(
+        &mut self,
+        node: &NodeState,
+        act: &Act,
+        cause: &Cause,
+    ) -> std::result::Result<(), Error> {
+        let id = self.write_intent(&node.name, act, Some(cause), true)?;
+        let note = Some("a further finding: the mark stays as it is".to_owned());
+        let (name, before) = (node.name.clone(), Some(Box::new(node.clone())));
+        self.append(Entry::Outcome { id, node: name, result: Result::Done, note, before, after: None })
+    }
+
+    fn write_intent(
+        &mut self,
+        node: &str,
+        act: &Act,
+        cause: Option<&Cause>,
+        is_further: bool,
     ) -> std::result::Result<u64, Error> {
         let id = self.next_id;
         self.reserve().map_err(|reason| self.error("reserve room for", reason))?;
-        let (node, reason) = (node.to_owned(), reason.map(str::to_owned));
-        self.append(Entry::Intent { id, node, act: act.clone(), reason })?;
+        // A drain and a comment have their reason themselves.
+        let reason = cause.map(|cause| &cause.reason).filter(|reason| act.reason() != Some(reason.as_str()));
+        self.append(Entry::Intent {
+            id,
+            node: node.to_owned(),
+            act: act.clone(),
+            reason: reason.cloned(),
+            found_by: cause.map_or_else(Vec::new, |cause| cause.found_by.clone()),
+            is_further,
+        })?;
         self.next_id = id.saturating_add(1);
         Ok(id)
     }
@@ -307,9 +359,9 @@ impl Past {
                     last_begin =
                         Some(format!("process {process} of user {user} on {host}, since {time} UTC"));
                 }
-                Entry::Intent { id, node, act, reason } => {
+                Entry::Intent { id, node, act, reason, found_by, is_further } => {
                     next_id = next_id.max(id.saturating_add(1));
-                    open.insert(id, Open { id, node, act, reason, time });
+                    open.insert(id, Open { id, node, act, reason, found_by, is_further, time });
                 }
                 Entry::Outcome { id, result, .. } => {
                     if let Some(closed) = open.remove(&id) {

@@ -5,7 +5,7 @@
 //! and after, and reads the node again directly before and after each act. One act is one `scontrol update` of one
 //! node, which Slurm does as a whole or not at all. pmmpi never changes what somebody else has set: a state, a
 //! reason, a part of a comment, a feature. It removes only a mark that is as the journal has it, and only if the gate
-//! measured what the reason of the mark names. An error in pmmpi itself never drains a node.
+//! ran all that found the node slow or wrong, with the same options. An error in pmmpi itself never drains a node.
 //!
 //! One risk remains, because Slurm has no conditional update. Somebody may change a node in the milliseconds between
 //! pmmpi's last read and its update. Then pmmpi replaces their reason, or ends their drain. The journal has the state
@@ -13,14 +13,17 @@
 
 #![warn(missing_docs)]
 
+mod cause;
 mod comment;
 mod decide;
 pub mod dry_run;
 mod error;
 mod features;
+mod further_finding;
 mod journal;
 mod limit;
 mod mark_nodes;
+mod measurement;
 mod node_name;
 mod node_state;
 mod one_change;
@@ -40,6 +43,7 @@ pub use decide::Skip;
 pub use error::{Error, ToolError, Why};
 pub use limit::OverLimit;
 pub use mark_nodes::run;
+pub use measurement::Measurement;
 pub use node_state::{NodeState, Reason};
 pub use one_change::Act;
 pub use report::{Decision, Recovered, Report};

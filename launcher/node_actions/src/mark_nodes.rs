@@ -1,9 +1,12 @@
 //! The order of the work: lock the journal, read all nodes, decide, and then change one node after another.
 
+use crate::cause::Cause;
 use crate::decide::{self, Skip, Wish};
 use crate::error::{Error, ToolError};
+use crate::further_finding;
 use crate::journal::{self, Entry, Journal};
 use crate::limit;
+use crate::measurement::Measurement;
 use crate::node_name;
 use crate::node_state::NodeState;
 use crate::one_change::Act;
@@ -43,7 +46,7 @@ pub fn run(
             host.clone()
         }
     };
-    let named = |finding: &Finding| Finding { node: name(&finding.node), reason: finding.reason.clone() };
+    let named = |finding: &Finding| Finding { node: name(&finding.node), ..finding.clone() };
     let findings: Vec<Finding> = findings.iter().map(named).collect();
     let passed: Vec<String> = passed.iter().map(name).collect();
     let own_marks = match &journal {
@@ -59,6 +62,14 @@ pub fn run(
             Some(skip) => wish.and(Err(skip)),
             None => wish,
         };
+        // Also if the limit allows no mark: this finding needs none.
+        if let Ok(Wish::Mark(cause)) = &wish
+            && report.stopped.is_none()
+            && let (Some(journal), Some(Ok(state))) = (&mut journal, listed.get(&node))
+            && let Err(error) = further_finding::keep(journal, &own_marks, state, cause)
+        {
+            report.stopped = Some(error.to_string());
+        }
         let planned = match wish {
             Ok(Wish::Mark(_)) if report.over_limit.is_some() => Err(Skip::OverLimit),
             Ok(wish) => plan(settings, &wish, &node, &mut listed).map(|(act, state)| (act, state, wish)),
@@ -85,25 +96,38 @@ fn wishes(
     settings: &Settings,
     own_marks: &OwnMarks,
 ) -> Vec<(String, Result<Wish, Skip>)> {
-    let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for Finding { node, reason } in findings {
-        let of_node: &mut Vec<&str> = reasons.entry(node).or_default();
-        if !of_node.contains(&reason.as_str()) {
-            of_node.push(reason);
-        }
+    let mut found: BTreeMap<&str, Vec<&Finding>> = BTreeMap::new();
+    for finding in findings {
+        found.entry(finding.node.as_str()).or_default().push(finding);
     }
     let passed: BTreeSet<&str> = passed.iter().map(String::as_str).collect();
-    let proof = |node: &str| Proof::new(own_marks.reason(node, &settings.action), &settings.kernels);
-    let unmark = passed.iter().map(|&node| match reasons.contains_key(node) {
+    let proof = |node: &str| Proof::new(own_marks.mark(node, &settings.action), &settings.kernels);
+    let unmark = passed.iter().map(|&node| match found.contains_key(node) {
         true => (node, Err(Skip::Contradiction)),
         false => (node, Ok(Wish::Unmark(proof(node)))),
     });
-    let mark = reasons.iter().filter(|(node, _)| !passed.contains(*node));
-    let mark = mark.map(|(node, reasons)| (*node, Ok(Wish::Mark(reason::cleaned(&reasons.join("; "))))));
+    let mark = found.iter().filter(|(node, _)| !passed.contains(*node));
+    let mark = mark.map(|(node, findings)| (*node, Ok(Wish::Mark(cause(findings)))));
     let named = |(node, wish): (&str, Result<Wish, Skip>)| {
         (node.to_owned(), if node_name::is_valid(node) { wish } else { Err(Skip::BadName) })
     };
     unmark.chain(mark).map(named).collect()
+}
+
+/// All findings on one node together.
+fn cause(findings: &[&Finding]) -> Cause {
+    let (mut reasons, mut found_by): (Vec<&str>, Vec<Measurement>) = (Vec::new(), Vec::new());
+    for finding in findings {
+        if !reasons.contains(&finding.reason.as_str()) {
+            reasons.push(&finding.reason);
+        }
+        for measurement in &finding.found_by {
+            if !found_by.contains(measurement) {
+                found_by.push(measurement.clone());
+            }
+        }
+    }
+    Cause { reason: reason::cleaned(&reasons.join("; ")), found_by }
 }
 
 /// The act on a node in the state that was read first.
@@ -148,12 +172,8 @@ impl One<'_> {
     /// Writes the intent, reads the node again, acts if the node still allows it, reads the node once more, and writes
     /// the outcome.
     fn perform(&mut self, wish: &Wish, planned: Act) -> Decision {
-        // A drain and a comment have the reason themselves.
-        let reason = match wish {
-            Wish::Mark(reason) if planned.reason().is_none() => Some(reason.as_str()),
-            _ => None,
-        };
-        let id = match self.journal.intend(self.node, &planned, reason) {
+        let cause = if let Wish::Mark(cause) = wish { Some(cause) } else { None };
+        let id = match self.journal.intend(self.node, &planned, cause) {
             Ok(id) => id,
             // Without an intent on disk there is no act.
             Err(error) => {

@@ -7,6 +7,8 @@ pub(crate) const OURS: &str = "pmmpi:";
 /// Slurm's accounting database keeps this many bytes of a reason (the type tinytext).
 const MOST_BYTES: usize = 255;
 const CUT: &str = "...";
+/// Begins the reason of a node with a wrong result. The name of the kernel follows.
+pub(crate) const WRONG: &str = "wrong-result:";
 
 /// One line of plain ASCII that begins with `pmmpi:`. scontrol removes quotes around a reason, and shows the user and
 /// the time in brackets behind it: so the text has neither `"` nor brackets.
@@ -34,6 +36,14 @@ pub(crate) fn cleaned(text: &str) -> String {
     cleaned
 }
 
+/// What a reason is about, without numbers: `slow-memory:` or `wrong-result: triad`.
+pub(crate) fn subject(reason: &str) -> &str {
+    let text = reason.strip_prefix(OURS).unwrap_or(reason).trim_start();
+    let words = if text.starts_with(WRONG) { 2 } else { 1 };
+    let end = text.match_indices(' ').map(|(at, _)| at).nth(words - 1);
+    &text[..end.unwrap_or(text.len())]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -48,6 +58,19 @@ mod tests {
         assert_eq!(cleaned(""), "pmmpi: no reason given");
         let long = cleaned(&"x".repeat(1000));
         assert!(long.len() == MOST_BYTES && long.ends_with("x..."));
+    }
+
+    #[test]
+    fn a_subject_has_no_numbers() {
+        for (reason, about) in [
+            ("pmmpi: slow-memory: +8.1 % (at least 7.4 %) 20261126-xyz", "slow-memory:"),
+            ("pmmpi: wrong-result: triad 20261126-xyz", "wrong-result: triad"),
+            ("pmmpi: wrong-result: triad", "wrong-result: triad"),
+            ("pmmpi: noisy", "noisy"),
+            ("", ""),
+        ] {
+            assert_eq!(subject(reason), about);
+        }
     }
 
     proptest! {

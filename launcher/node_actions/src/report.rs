@@ -77,7 +77,10 @@ impl Report {
             // The node passed, and somebody has to remove its mark.
             let stays = matches!(
                 decision,
-                Decision::Skipped { why: Skip::NotLogged | Skip::Changed { .. } | Skip::NotMeasured(_), .. }
+                Decision::Skipped {
+                    why: Skip::NotLogged | Skip::Changed { .. } | Skip::NotMeasured { .. },
+                    ..
+                }
             );
             unread || stays || decision.is_without_node() || matches!(decision, Decision::Failed { .. })
         };

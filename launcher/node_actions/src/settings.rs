@@ -1,6 +1,7 @@
 //! What the caller asks for.
 
 use crate::error::Error;
+use crate::measurement::Measurement;
 use serde::Deserialize;
 use std::path::PathBuf;
 
@@ -17,13 +18,17 @@ pub struct Finding {
     pub node: String,
     /// What is slow, for example `pmmpi: slow-memory: +8.1 % (at least 7.4 %) 20261126-xyz`.
     pub reason: String,
+    /// The kernels in which it is slow or wrong, or the user's program.
+    #[serde(default)]
+    pub found_by: Vec<Measurement>,
 }
 
 /// A kernel that all nodes that passed ran.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct MeasuredKernel {
-    /// Its name, or that of the user's program.
-    pub kernel: String,
+    /// The kernel with its options, or the user's program.
+    #[serde(flatten)]
+    pub ran: Measurement,
     /// What is slow if this kernel is slow, for example `memory`: see [`Finding::reason`].
     pub area: String,
 }
@@ -53,7 +58,7 @@ pub struct Settings {
     pub action: Action,
     /// The most nodes that may carry pmmpi's mark at once. `None`: 5 % of the fleet, at least 1 and at most 10.
     pub max_nodes: Option<u32>,
-    /// What the nodes that passed have passed: a mark that names something else stays.
+    /// What the nodes that passed have passed: the mark of a node that something else found slow stays.
     pub kernels: Vec<MeasuredKernel>,
     /// The number of nodes that were screened.
     pub fleet: u32,

@@ -1,5 +1,6 @@
 use super::*;
 use crate::fake::node;
+use crate::own_marks::OwnMark;
 use crate::settings::Action;
 use proptest::prelude::*;
 use tempfile::TempDir;
@@ -12,6 +13,10 @@ fn place() -> (TempDir, PathBuf) {
 
 fn drain() -> Act {
     Act::Drain("pmmpi: slow".to_owned())
+}
+
+fn cause(reason: &str) -> Cause {
+    Cause { reason: reason.to_owned(), found_by: Vec::new() }
 }
 
 fn outcome(id: u64) -> Entry {
@@ -40,8 +45,8 @@ fn an_intent_is_open_until_its_outcome() {
 #[test]
 fn the_last_mark_on_a_node_is_known() {
     let (_folder, path) = place();
-    assert_eq!(Journal::read_marks(&path, &Listed::new()).unwrap().reason("a", &Action::Drain), None);
-    let of = |marks: &OwnMarks, action| marks.reason("a", &action).map(str::to_owned);
+    assert_eq!(Journal::read_marks(&path, &Listed::new()).unwrap().mark("a", &Action::Drain), None);
+    let of = |marks: &OwnMarks, action| marks.mark("a", &action).and_then(OwnMark::reason).map(str::to_owned);
     let mut journal = Journal::open(&path).unwrap();
     let ended = |id, result| Entry::Outcome {
         id,
@@ -59,7 +64,8 @@ fn the_last_mark_on_a_node_is_known() {
     }
     let id = journal.intend("a", &Act::Resume, None).unwrap();
     journal.append(ended(id, Result::Failed)).unwrap();
-    journal.intend("a", &Act::AddFeature("pmmpi_slow".to_owned()), Some("pmmpi: noisy")).unwrap();
+    let noisy = cause("pmmpi: noisy");
+    journal.intend("a", &Act::AddFeature("pmmpi_slow".to_owned()), Some(&noisy)).unwrap();
     drop(journal);
     let mut journal = Journal::open(&path).unwrap();
     assert_eq!(of(journal.marks(), Action::Drain).as_deref(), Some("pmmpi: slow"));
@@ -149,6 +155,50 @@ fn a_moved_journal_ends_the_run() {
     assert!(journal.intend("a", &drain(), None).is_err());
     fs::write(&path, "").unwrap();
     assert!(journal.intend("a", &drain(), None).is_err());
+}
+
+/// Only a feature needs the key `reason` for that of the mark. A log of an older pmmpi has none of the other keys.
+#[test]
+fn an_intent_has_what_found_the_node() {
+    let (_folder, path) = place();
+    let mut journal = Journal::open(&path).unwrap();
+    let options = vec!["--memory".to_owned(), "85%".to_owned()];
+    let found_by = vec![Measurement { kernel: "triad".to_owned(), options, is_program: false }];
+    let slow = Cause { found_by, ..cause("pmmpi: slow") };
+    let id = journal.intend("a", &drain(), Some(&slow)).unwrap();
+    journal.append(outcome(id)).unwrap();
+    journal.keep(&node("a", "IDLE+DRAIN", Some("pmmpi: slow")), &drain(), &cause("pmmpi: wrong")).unwrap();
+    let text = fs::read_to_string(&path).unwrap();
+    let lines: Vec<serde_json::Value> =
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let measured = serde_json::json!([{"kernel": "triad", "options": ["--memory", "85%"]}]);
+    assert_eq!(
+        (&lines[1]["found_by"], lines[1].get("reason"), lines[1].get("is_further")),
+        (&measured, None, None)
+    );
+    let further = ["entry", "act", "text", "reason"].map(|key| lines[3][key].as_str().unwrap());
+    assert_eq!(further, ["intent", "drain", "pmmpi: slow", "pmmpi: wrong"]);
+    assert_eq!((&lines[3]["is_further"], &lines[4]["result"]), (&true.into(), &"done".into()));
+    let marks = Journal::read_marks(&path, &Listed::new()).unwrap();
+    assert_eq!(marks.mark("a", &Action::Drain).unwrap().causes, [slow, cause("pmmpi: wrong")]);
+}
+
+/// As a dry run reads them.
+#[test]
+fn an_act_without_outcome_is_as_the_node_shows_it() {
+    let (_folder, path) = place();
+    Journal::open(&path).unwrap().intend("a", &drain(), Some(&cause("pmmpi: slow"))).unwrap();
+    let before = fs::read(&path).unwrap();
+    for (state, reason, is_marked) in [("IDLE+DRAIN", Some("pmmpi: slow"), true), ("IDLE", None, false)] {
+        let listed = Listed::from([("a".to_owned(), Ok(node("a", state, reason)))]);
+        let marks = Journal::read_marks(&path, &listed).unwrap();
+        assert_eq!(marks.mark("a", &Action::Drain).is_some(), is_marked, "{state}");
+    }
+    let unread = Listed::from([("a".to_owned(), Err("cut".to_owned()))]);
+    for listed in [Listed::new(), unread] {
+        assert!(Journal::read_marks(&path, &listed).unwrap().of_node("a").is_empty());
+    }
+    assert_eq!(fs::read(&path).unwrap(), before);
 }
 
 proptest! {

@@ -1,3 +1,4 @@
+mod all_findings_are_measured;
 mod dry_run_after_a_kill;
 
 use super::*;
@@ -37,7 +38,8 @@ impl Place {
             Action::Feature(name) => Act::AddFeature(name.clone()),
         };
         for name in nodes {
-            let id = journal.intend(name, &act, Some(REASON)).unwrap();
+            let cause = Cause { reason: REASON.to_owned(), found_by: Vec::new() };
+            let id = journal.intend(name, &act, Some(&cause)).unwrap();
             let (node, result) = (name.to_string(), journal::Result::Done);
             journal
                 .append(Entry::Outcome { id, node, result, note: None, before: None, after: None })
@@ -62,13 +64,15 @@ impl Place {
 }
 
 fn slow(nodes: &[&str]) -> Vec<Finding> {
-    nodes.iter().map(|node| Finding { node: node.to_string(), reason: REASON.to_owned() }).collect()
+    let of = |node: &&str| (*node).to_owned();
+    let finding = |node| Finding { node, reason: REASON.to_owned(), found_by: Vec::new() };
+    nodes.iter().map(of).map(finding).collect()
 }
 
 fn kernels(all: &[(&str, &str)]) -> Vec<MeasuredKernel> {
-    let of =
-        |(kernel, area): &(&str, &str)| MeasuredKernel { kernel: kernel.to_string(), area: area.to_string() };
-    all.iter().map(of).collect()
+    let ran =
+        |kernel: &str| Measurement { kernel: kernel.to_owned(), options: Vec::new(), is_program: false };
+    all.iter().map(|(kernel, area)| MeasuredKernel { ran: ran(kernel), area: (*area).to_owned() }).collect()
 }
 
 fn names(nodes: &[&str]) -> Vec<String> {
@@ -297,8 +301,9 @@ fn a_mark_stays_until_the_gate_measures_what_it_names() {
         for other in [kernels(&[("fma", "compute"), ("./true", "./true")]), Vec::new()] {
             settings.kernels = other;
             let said = run(&[], &names(&["a"]), &settings, &slurm).unwrap().to_string();
-            let why =
-                format!("the gate did not measure what the mark names (`{REASON}`). Repeat the gate with ");
+            let why = format!(
+                "did not measure all that pmmpi found on this node (`{REASON}`). Repeat the gate with "
+            );
             assert!(said.contains(&why), "{said}");
             assert_eq!(slurm.of("a"), marked);
         }
