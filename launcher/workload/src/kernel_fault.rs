@@ -17,6 +17,7 @@ pub(crate) const FAULT: u8 = b'f';
 const EXCEPTIONS: [libc::c_int; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE];
 const NUMBERS: usize = 4;
 const NUMBER_BYTES: usize = size_of::<i64>();
+const MESSAGE_BYTES: usize = 1 + NUMBERS * NUMBER_BYTES;
 
 static SOCKET: AtomicI32 = AtomicI32::new(-1);
 static USES_LIBRARY: AtomicBool = AtomicBool::new(false);
@@ -78,11 +79,17 @@ impl KernelFault {
         })
     }
 
+    /// The message after other bytes, if they end with one.
+    pub(crate) fn at_end_of(bytes: &[u8]) -> Option<Self> {
+        let message = bytes.last_chunk::<MESSAGE_BYTES>().filter(|message| message[0] == FAULT)?;
+        Self::of_message(&message[1..]).filter(|fault| EXCEPTIONS.contains(&fault.signal))
+    }
+
     /// [`FAULT`] and the numbers, without an allocation.
-    fn message(self) -> [u8; 1 + NUMBERS * NUMBER_BYTES] {
+    fn message(self) -> [u8; MESSAGE_BYTES] {
         let Self { signal, code, address, hardware_thread } = self;
         let numbers = [i64::from(signal), i64::from(code), address as i64, i64::from(hardware_thread)];
-        let mut message = [FAULT; 1 + NUMBERS * NUMBER_BYTES];
+        let mut message = [FAULT; MESSAGE_BYTES];
         for (place, number) in message[1..].chunks_exact_mut(NUMBER_BYTES).zip(numbers) {
             place.copy_from_slice(&number.to_le_bytes());
         }
@@ -178,6 +185,8 @@ mod tests {
             assert!(fault.to_string().starts_with("wrong result on hardware thread "), "{fault}");
             assert!(fault.to_string().contains(told), "{fault}");
             assert_eq!(KernelFault::of_message(&bytes[2..]), None);
+            assert_eq!(KernelFault::at_end_of(&[&b"results"[..], &bytes].concat()), Some(fault));
+            assert_eq!(KernelFault::at_end_of(&bytes[1..]), None);
         }
     }
 

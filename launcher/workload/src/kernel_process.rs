@@ -73,7 +73,11 @@ impl KernelProcess {
             self.hears(RESULTS);
         }
         match self.heard {
-            RESULTS => wire::decode(&self.rest()?).ok(),
+            RESULTS => {
+                let bytes = self.rest()?;
+                // A thread may have an exception while another one sends the results.
+                wire::decode(&bytes).ok().or_else(|| KernelFault::at_end_of(&bytes).map(report_of))
+            }
             FAULT => Some(report_of(KernelFault::of_message(&self.rest()?)?)),
             _ => None,
         }
@@ -235,6 +239,27 @@ mod tests {
             assert!(report.result.values.is_empty() && report.result.failed.is_none());
             assert_eq!(kernel.wait(None).unwrap().end, End::Exited(0));
         }
+    }
+
+    #[test]
+    fn a_hardware_exception_among_the_results_is_a_wrong_result() {
+        let report = KernelReport { cpu_ns: [1, 2], ..KernelReport::default() };
+        let bytes = wire::encode(&report).unwrap();
+        let octal: String = bytes.iter().map(|byte| format!("\\{byte:03o}")).collect();
+        let fault = format!("f\\013{}", "\\000".repeat(31));
+        let with_results = |bytes: &str| shell(&format!("printf 'rde{bytes}' >&3"), None);
+        for results in [fault.clone(), format!("{octal}{fault}")] {
+            let mut kernel = with_results(&results);
+            assert!(kernel.is_ready() && kernel.is_done());
+            let wrong = kernel.report().unwrap().result.wrong.unwrap();
+            assert!(wrong.contains("signal 11 at address 0x0"), "{wrong}");
+            kernel.wait(None).unwrap();
+        }
+        // The kernel has ended while it sent its results.
+        let mut kernel = with_results(&"x".repeat(100));
+        assert!(kernel.is_ready() && kernel.is_done());
+        assert_eq!(kernel.report(), None);
+        kernel.wait(None).unwrap();
     }
 
     #[test]
