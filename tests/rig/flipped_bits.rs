@@ -10,9 +10,11 @@ use std::time::Duration;
 const LARGE: u64 = 4 << 20;
 /// A mapping may hold the arrays of several threads.
 const PLACES: u64 = 64;
+/// A cache line (bytes).
+const LINE: u64 = 64;
 
 /// Until `is_over`, flips bits of all processes that have this variable in their environment ("NAME=value") and this word in
-/// their command line: every 2 ms one bit in each of 64 places of each large mapping, each time in another number.
+/// their command line: every 2 ms one bit in each of 64 places of each large mapping, each time in another cache line.
 pub fn flip_until(is_over: &AtomicBool, variable: &str, word: &str) {
     for turn in 0.. {
         if is_over.load(Ordering::Relaxed) {
@@ -31,9 +33,12 @@ fn flip(process: i32, turn: u64) -> std::io::Result<()> {
     for line in fs::read_to_string(format!("/proc/{process}/maps"))?.lines() {
         let Some([from, to]) = large_anonymous(line) else { continue };
         for place in 0..PLACES {
-            // Of a floating-point number, this is the highest bit of the fraction. A pointer is then invalid.
             let middle = (to - from) / PLACES * (2 * place + 1) / 2;
-            let at = ((from + middle) & !7) + 8 * turn + 6;
+            // The kernel `latency` has one pointer in each line, at its begin, where these places often are. After the
+            // end of the mapping, nothing can be written.
+            let further = LINE * turn % ((to - from) / PLACES / 2);
+            // Of a floating-point number, this is the highest bit of the fraction. A pointer is then invalid.
+            let at = ((from + middle) & !7) + further + 6;
             let mut byte = [0];
             memory.read_exact_at(&mut byte, at)?;
             memory.write_all_at(&[byte[0] ^ 0x08], at)?;
