@@ -63,14 +63,13 @@ pub(crate) enum RoundKind {
     Kernel,
     /// The ranks themselves: see [`crate::net`].
     Net(NetRound),
-    /// Nothing runs on this rank, because the program or the kernel hung here before. The rank only takes part in the
-    /// barriers, and the other ranks run the round.
-    Nobody,
+    /// Nothing runs on this rank, for this reason. The rank only takes part in the barriers, and the other ranks run
+    /// the round.
+    Nobody(&'static str),
 }
 
-/// What the record of a rank says after [`RoundKind::Nobody`].
-const HUNG_BEFORE: &str =
-    "it took longer than --timeout in an earlier round or warm-up, so pmmpi did not start it again";
+/// How a rank's work ends after [`RoundKind::Nobody`].
+pub(crate) const NOT_TRIED: End = End::NotStarted(libc::ECANCELED);
 
 /// What a round gave.
 pub(crate) struct Round {
@@ -103,12 +102,12 @@ pub(crate) fn measure<F: Pairwise>(
     let watch = (!host.is_empty()).then(|| HealthWatch::begin(work.gpus));
     let mut net = match work.kind {
         RoundKind::Net(round) => Some(Net::prepare(fabric, round, NodeKey::own())?),
-        RoundKind::Program | RoundKind::Kernel | RoundKind::Nobody => None,
+        RoundKind::Program | RoundKind::Kernel | RoundKind::Nobody(_) => None,
     };
     let opening_ns = clock::monotonic_ns();
     let counters = match work.kind {
         RoundKind::Net(_) => work.selection.open(Target::ThisThread, None),
-        RoundKind::Program | RoundKind::Kernel | RoundKind::Nobody => {
+        RoundKind::Program | RoundKind::Kernel | RoundKind::Nobody(_) => {
             work.selection.open(Target::NextProgram, Some(work.file))
         }
     };
@@ -126,16 +125,16 @@ pub(crate) fn measure<F: Pairwise>(
     // Report a failed barrier only after the round, because the children of the other ranks run in any case.
     let entered = session.start();
     let mut report = None;
-    let (own, left) = match kernel {
-        None if net.is_some() => {
+    let (own, left) = match (kernel, work.kind) {
+        (None, RoundKind::Net(_)) => {
             report = net.as_mut().and_then(|net| net.run(session.fabric(), work.timeout));
             (in_this_process(report.as_ref()), session.stop())
         }
-        None if matches!(work.kind, RoundKind::Nobody) => {
-            report = Some(no_result(HUNG_BEFORE));
-            (Ended::not_started(libc::ECANCELED), session.stop())
+        (None, RoundKind::Nobody(why)) => {
+            report = Some(no_result(why));
+            (Ended::without_cpu_time(NOT_TRIED), session.stop())
         }
-        None => {
+        (None, RoundKind::Program | RoundKind::Kernel) => {
             let started = match work.output_to_stderr {
                 true => work.program.start_with(&[(std::io::stderr().as_fd(), libc::STDOUT_FILENO)]),
                 false => work.program.start(),
@@ -143,7 +142,7 @@ pub(crate) fn measure<F: Pairwise>(
             let ended = started.and_then(|running| running.wait(work.timeout));
             (ended.unwrap_or_else(|e| not_started(&e)), session.stop())
         }
-        Some(Ok(mut kernel)) => {
+        (Some(Ok(mut kernel)), _) => {
             if is_ready {
                 kernel.go();
                 kernel.is_done(); // if not, its results or its end say why
@@ -153,7 +152,7 @@ pub(crate) fn measure<F: Pairwise>(
             let time_left = kernel.time_left();
             (kernel.wait(time_left).unwrap_or_else(|e| not_started(&e)), left)
         }
-        Some(Err(e)) => (not_started(&e), session.stop()),
+        (Some(Err(e)), _) => (not_started(&e), session.stop()),
     };
     if work.is_screen && own.is_left && report.as_ref().is_none_or(|report| report.result.wrong.is_none()) {
         report = Some(no_result(LEFT));

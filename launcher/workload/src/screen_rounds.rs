@@ -5,7 +5,7 @@
 
 use crate::kernel_instructions;
 use crate::net::{self, NetRound};
-use crate::one_round::{self, Round, RoundKind, RoundWork};
+use crate::one_round::{self, NOT_TRIED, Round, RoundKind, RoundWork};
 use crate::process::Prepared;
 use crate::rank_watch::{LastWords, RankWatch, WatchAddress};
 use crate::rounds::{RoundsContext, in_round};
@@ -35,6 +35,12 @@ const LEAST_NODES: usize = 5;
 /// What rank 0 says before each work.
 const GO_ON: u8 = 0;
 const STOP: u8 = 1;
+
+/// Why this rank does not start a work.
+const HUNG_BEFORE: &str =
+    "it took longer than --timeout in an earlier round or warm-up, so pmmpi did not start it again";
+const LEFT_BEFORE: &str = "a process of an earlier kernel is still there, because no signal ended it, so pmmpi did not \
+                           start this kernel";
 
 /// Executes `plan` together with the other ranks. Returns the run files on rank 0, `None` elsewhere.
 pub fn run<F: Divisible + Pairwise>(
@@ -86,6 +92,7 @@ pub fn run<F: Divisible + Pairwise>(
         suspects: HashMap::new(),
         hung: HashMap::new(),
         hung_here: vec![false; plan.works.len()],
+        is_left_here: false,
         done: Screened::default(),
         first_channel: 0,
         is_first: true,
@@ -182,10 +189,12 @@ struct ScreenRounds<'a> {
     teller: Teller,
     /// The nodes that looked slow in the rounds of all nodes, by kernel; only on rank 0.
     suspects: HashMap<String, BTreeSet<String>>,
-    /// The nodes on which a kernel took longer than the time limit, by kernel; only on rank 0.
+    /// The nodes on which a kernel took longer than the time limit, or was not started, by kernel; only on rank 0.
     hung: HashMap<String, BTreeSet<String>>,
     /// For each work, whether it took longer than the time limit on this rank. It would take that time in each round.
     hung_here: Vec<bool>,
+    /// True if a process is still here after its time limit. If it continued, it would make the next kernel slow.
+    is_left_here: bool,
     done: Screened,
     /// The first channel that the kernel `net` has not used; also makes its pairs different ones in each round.
     first_channel: u16,
@@ -250,14 +259,16 @@ impl ScreenRounds<'_> {
             meeting: self.told.meeting,
         };
         let kind = match what.kind {
-            _ if self.hung_here[work] => RoundKind::Nobody,
-            WorkKind::Program => RoundKind::Program,
-            WorkKind::Kernel => RoundKind::Kernel,
+            // On each rank in any case, because its preparation is collective. It gives up before the time limit.
             WorkKind::Net => RoundKind::Net(NetRound {
                 seed: plan.seed.wrapping_add(u64::from(self.first_channel)),
                 first_channel: self.first_channel,
                 for_suspects: number.is_some_and(|number| number >= settings.runs),
             }),
+            _ if self.hung_here[work] => RoundKind::Nobody(HUNG_BEFORE),
+            _ if self.is_left_here => RoundKind::Nobody(LEFT_BEFORE),
+            WorkKind::Program => RoundKind::Program,
+            WorkKind::Kernel => RoundKind::Kernel,
         };
         let round_work = RoundWork {
             kind,
@@ -274,6 +285,7 @@ impl ScreenRounds<'_> {
         let round = one_round::measure(fabric, &round_work, &self.place, beginning)?;
         self.first_channel = self.first_channel.wrapping_add(round.channels);
         self.hung_here[work] |= round.own.timed_out;
+        self.is_left_here |= round.own.is_left;
         // The signal may have ended the kernels of this round, too.
         if let Some(parts) = &round.parts
             && !(fabric.rank() == 0 && self.is_interrupted())
@@ -324,10 +336,9 @@ impl ScreenRounds<'_> {
         Ok(())
     }
 
-    /// Notes the nodes on which this work took longer than the time limit.
+    /// Notes the nodes on which this work took longer than the time limit, or was not started.
     fn note_hung(&mut self, work: &ScreenWork, run: &Run) {
-        let hung = run.ranks.iter().filter(|rank| rank.end == End::TimedOut);
-        for rank in hung {
+        for rank in run.ranks.iter().filter(|rank| [End::TimedOut, NOT_TRIED].contains(&rank.end)) {
             let host = run.nodes[rank.node.index()].key.hostname.clone();
             self.hung.entry(work.name.clone()).or_default().insert(host);
         }
