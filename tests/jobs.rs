@@ -280,7 +280,8 @@ fn hpl_is_measured_under_open_mpi() {
 
 #[test]
 fn hpl_is_measured_under_mpich() {
-    for (ranks, hosts) in [(1, 1), (2, 2), (3, 3), (6, 3)] {
+    // Not six ranks: MPICH's ranks wait busily, so on two cores they would need minutes.
+    for (ranks, hosts) in [(1, 1), (2, 2), (3, 3)] {
         measure_hpcc(Mpi::Mpich, ranks, hosts);
     }
 }

@@ -113,9 +113,10 @@ fn a_job_of_which_only_a_part_is_measured_says_why_it_waits() {
     let cluster = Cluster::hours_apart(2);
     let jobs =
         [(Mpi::OpenMpi, true, 1), (Mpi::Mpich, true, 1), (Mpi::Mpich, false, 1), (Mpi::OpenMpi, true, 2)];
-    for (mpi, measured_first, hosts) in jobs {
+    let _alone = machine();
+    // All jobs at once, because each waits half a minute for its message.
+    let started = jobs.map(|(mpi, measured_first, hosts)| {
         let folder = Folder::new("part");
-        let _alone = machine();
         let place = folder.path().to_str().unwrap();
         let program = programs::mpi(mpi, "ends").display().to_string();
         let tool = pmmpi().display().to_string();
@@ -127,10 +128,13 @@ fn a_job_of_which_only_a_part_is_measured_says_why_it_waits() {
         let (first, second) = if measured_first { (&measured, &bare) } else { (&bare, &measured) };
         let job = if hosts == 1 { Job::local(mpi, 1) } else { cluster.mpirun(mpi, 1) };
         let started = job.args(first).args([":", "-n", "1"]).args(second).start();
+        (folder, started)
+    });
+    for (folder, started) in started {
         started.wait_for_error("still waiting for other ranks after MPI_Init");
         assert!(folder.runs().is_empty());
         // All at once, because Debian's mpirun of Open MPI crashes or hangs if it must end now.
-        for process in processes_with(place) {
+        for process in processes_with(folder.path().to_str().unwrap()) {
             // SAFETY: a process of this job; if it has ended already, the call does nothing.
             unsafe { libc::kill(process, libc::SIGKILL) };
         }
