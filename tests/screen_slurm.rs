@@ -200,8 +200,7 @@ fn a_slow_node_is_drained_and_returns_when_it_is_repaired() {
     );
     site.run("scancel", &["-n", "pmmpi-weekly"]).success();
 
-    // All four nodes run fma, the kernel of compute that found node2. Three other nodes are enough, because the archive has
-    // the weekly screen.
+    // All four nodes run fma, the kernel of compute that found node2.
     let table: String = (0..NODES).map(|node| format!("node{node} {}\n", node + 1)).collect();
     fs::write(site.file("table"), table).unwrap();
     let host = tool::target().join("release/pmmpi-rig-host");
@@ -223,9 +222,10 @@ fn a_slow_node_is_drained_and_returns_when_it_is_repaired() {
     assert!(ended.code != "0:0" && ended.output.contains("already marked"), "{}", ended.output);
     site.wait_for_node2("drained");
     site.groups[2].limit(HEALTHY);
-    // Another program may disturb a measurement.
+    // Three other nodes are enough only if the archive has a screen in which node2 was fast: that of the first try. And
+    // another program may disturb a measurement.
     let mut ended = gate("mpirun.openmpi");
-    for _ in 0..4 {
+    for _ in 0..5 {
         if ended.code != "0:0" {
             ended = gate("mpirun.openmpi");
         }

@@ -39,7 +39,7 @@ use crate::stats::{drift, slow_runs, verdict_rule};
 use crate::table::{Order, RunTable, SharedNames};
 use crate::warning_codes::Warning;
 use goes_with_slowness::{ClassSlowness, RunsInBlocks};
-use history::History;
+use history::{History, SessionMedian};
 use judged_session::{JudgedSession, Sessions};
 use node_report::{ClassReport, DriftReport, FlakyReport, NodeReport, Reconfigured, SlowRunReport};
 use own_history::SessionEffects;
@@ -385,7 +385,10 @@ impl Judge<'_> {
             };
             history.seen.push((number as u32, first.unwrap_or(rows[0])));
             if has_level {
-                history.add_median(number, rows[0], place, session);
+                let is_healthy =
+                    standing[place].is_some_and(|node| node.median < settings.node.drain_delta.ln_1p());
+                let median = SessionMedian::of(number, rows[0], place, session);
+                history.add_median(SessionMedian { is_healthy, ..median });
             }
         }
     }

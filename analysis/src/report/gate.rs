@@ -12,7 +12,7 @@ use std::collections::HashSet;
 const FEWEST_RUNS: usize = 5;
 /// Fewer nodes do not show how fast their class is. Repaired nodes do not count: a batch may share a fault.
 const FEWEST_OTHERS: usize = 4;
-/// The same, if an archive shows how fast the node itself was.
+/// The same, if an archive shows how fast the node itself was while it was healthy.
 const FEWEST_WITH_HISTORY: usize = 2;
 
 /// Adds the answers for the nodes of `list`, in its order. A node that may be slower than its class by `limit` is not fit
@@ -94,13 +94,14 @@ impl Asked<'_> {
             ));
         }
         let others = self.others(kernel, of);
-        let needed = if of.has_history { FEWEST_WITH_HISTORY } else { FEWEST_OTHERS };
+        let needed = if of.was_healthy { FEWEST_WITH_HISTORY } else { FEWEST_OTHERS };
         if others < needed {
             return Some(format!(
                 "apart from the nodes of --gate, only {} of the same class ran {kernel}, but a decision needs \
-                 {FEWEST_OTHERS} (or {FEWEST_WITH_HISTORY}, if pmmpi also compares this node with its own earlier \
-                 screens): add healthy nodes",
-                count(others, "other node")
+                 {FEWEST_OTHERS} (or {FEWEST_WITH_HISTORY}, if an earlier screen found this node less than {:.0} % slower \
+                 than its class): add healthy nodes",
+                count(others, "other node"),
+                self.limit * 100.0
             ));
         }
         match of.slower_by_at_most {

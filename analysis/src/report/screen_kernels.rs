@@ -338,8 +338,7 @@ impl<'a> Kernels<'a> {
             slower_by_at_least: peers.and_then(|peers| peers.slower_by_at_least),
             slower_by_at_most: peers.and_then(|peers| peers.slower_by_at_most),
             class: here.map(NodeReport::class_of_peers),
-            has_history: judged
-                .is_some_and(|judged| judged.has_history && judged.report.history.verdict.is_some()),
+            was_healthy: judged.is_some_and(|judged| judged.has_history && judged.report.history.was_healthy),
             verdict: of_times.into_iter().chain(of_failures).max_by_key(|verdict| verdict.severity()),
             runs: here.map_or_else(runs, |report| report.runs),
             failed_runs,

@@ -39,6 +39,8 @@ pub(super) struct SessionMedian {
     /// How far the true median may be below and above, also because of rounding (ln T).
     pub reach: [f64; 2],
     pub runs: u32,
+    /// True if the session judges the node, and the node was not so slow there that it would be drained.
+    pub is_healthy: bool,
 }
 
 impl History {
@@ -111,14 +113,15 @@ impl History {
         self.tested.iter().rev().find(is_latest).map(|tested| tested.counts.slow)
     }
 
-    /// Adds the median in a session that has a level: see [`has_level`]. `row` is one of the node's rows.
-    pub fn add_median(&mut self, session: usize, row: u32, place: usize, judged: &JudgedSession) {
-        self.medians.push(SessionMedian::of(session, row, place, judged));
+    /// Adds the median in a session that has a level: see [`has_level`].
+    pub fn add_median(&mut self, median: SessionMedian) {
+        self.medians.push(median);
     }
 }
 
 impl SessionMedian {
-    /// Of the node with index `place` in a session; `row` is one of the node's rows.
+    /// Of the node with index `place` in a session; `row` is one of the node's rows. The session's verdict on the node is
+    /// not known yet, so the node does not count as healthy.
     pub fn of(session: usize, row: u32, place: usize, judged: &JudgedSession) -> Self {
         let middle = &judged.medians[place];
         let rounding = judged.rounding(place);
@@ -129,6 +132,7 @@ impl SessionMedian {
             variance: judged.variance(place).unwrap_or_default(),
             reach: middle.reach.map(|reach| reach + rounding),
             runs: middle.runs as u32,
+            is_healthy: false,
         }
     }
 }

@@ -251,6 +251,9 @@ pub struct HistoryReport {
     /// The latest session that was compared. Small sessions often are not.
     #[serde(skip)]
     pub latest: Option<SharedText>,
+    /// True if the node was not slow enough to be drained in an earlier session that was compared.
+    #[serde(skip)]
+    pub was_healthy: bool,
     /// The node's time before the change (s), as it would be in the node's latest session; if there is no change, of
     /// all earlier sessions.
     pub before_s: Option<f64>,
@@ -275,6 +278,7 @@ impl HistoryReport {
             verdict: None,
             sessions,
             latest: None,
+            was_healthy: false,
             before_s: None,
             now_s: None,
             change: None,

@@ -159,6 +159,7 @@ fn changed(
         verdict: Some(change.verdict),
         sessions: medians.len(),
         latest: judging.names.session(judging.table, last.row as usize),
+        was_healthy: medians[..medians.len() - 1].iter().any(|at| at.is_healthy),
         before_s: Some(seconds(change.before)),
         now_s: Some(seconds(change.now)),
         change: Some((change.now - change.before).exp_m1()),
