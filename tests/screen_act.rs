@@ -115,3 +115,34 @@ fn what_cannot_be_written_is_refused_before_the_first_round() {
     assert!(!site.file("log").exists() && site.file("archive").read_dir().unwrap().next().is_some());
     assert_eq!(tool::runs_in(&site.file("runs")).len(), 1);
 }
+
+/// `gate.sbatch` gets the names that Slurm has for the nodes, and pmmpi needs the names that the hosts have themselves.
+#[test]
+fn the_gate_asks_repaired_nodes_for_the_names_of_their_hosts() {
+    let folder = Folder::new("gate-names");
+    let programs = [
+        ("scontrol", "echo \"$3\" | tr , '\\n'"),
+        ("sinfo", "echo drained"),
+        ("ssh", "[ \"$2 $3\" = 'uname -n' ] && echo \"host-of-$1\""),
+        ("mpirun", "case $1 in --version) echo 'Open MPI';; *) echo \"$*\";; esac"),
+        ("pmmpi", "true"),
+    ];
+    for (name, script) in programs {
+        let program = folder.path().join(name);
+        fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap_or_default());
+    let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../slurm/gate.sbatch");
+    let mut gate = Command::new("bash");
+    gate.arg(script).args(["blue3,blue4", "--rounds", "7"]).current_dir(folder.path());
+    gate.env("PATH", path).envs([("SLURM_JOB_ID", "1"), ("SLURM_JOB_NODELIST", "blue1")]);
+    for variable in ["PMMPI_APPLY", "PMMPI_MPIRUN", "PMMPI_RSH", "PMMPI_SCREEN"] {
+        gate.env_remove(variable);
+    }
+    let said = tool::run(&mut gate).success().out();
+    assert!(
+        said.contains(" -n 3 ") && said.contains(" --gate host-of-blue3,host-of-blue4 --rounds 7"),
+        "{said}"
+    );
+}
