@@ -5,7 +5,7 @@
 //! come from a faulty link between switches.
 
 use crate::ids::RankId;
-use crate::record::Run;
+use crate::record::{KernelResult, Run};
 use crate::slow_links;
 use crate::text::count;
 use std::collections::{BTreeMap, BTreeSet};
@@ -82,6 +82,13 @@ pub enum Part {
     Partner,
     /// It has wrong data with a node that is not faulty, so the link or one of the two is.
     OfLink,
+}
+
+impl Part {
+    /// True if a node has a time in spite of this result: the data of its healthy partners were right.
+    pub fn has_time(self, result: &KernelResult) -> bool {
+        self == Self::Partner && !result.links.is_empty()
+    }
 }
 
 /// What the exchanges of any number of rounds show.

@@ -164,7 +164,7 @@ pub fn without_time_in_screen(run: &Run) -> BTreeMap<String, (NoTime, String)> {
 /// Why a node with a wrong result has no time; `None` if it has one, because only faulty partners are the reason.
 fn without_time_if_wrong(part: Option<Part>, result: &KernelResult) -> Option<NoTime> {
     match part {
-        Some(Part::Partner) if !result.links.is_empty() => None,
+        Some(part) if part.has_time(result) => None,
         Some(Part::Partner | Part::OfLink) => Some(NoTime::Failed),
         Some(Part::Faulty) | None => Some(NoTime::Wrong),
     }

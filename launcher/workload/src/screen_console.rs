@@ -6,6 +6,7 @@ use crate::screen_plan::{ScreenPlan, ScreenWork, WorkKind};
 use pmmpi::RankId;
 use pmmpi::record::{End, KernelResult, RankRecord, Run};
 use pmmpi::text::{count, seconds_between};
+use pmmpi::wrong_data::{Part, WrongData};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Display;
 
@@ -105,8 +106,11 @@ impl ScreenConsole {
 /// `4 nodes, 1.021 to 1.034 s`, or `3 of 4 nodes, ...` if one has no time.
 fn times(work: &ScreenWork, run: &Run) -> String {
     let host = |rank: &RankRecord| run.nodes[rank.node.index()].key.hostname.as_str();
-    let results = results_by_rank(run);
-    let has_trouble = |rank: &&RankRecord| trouble(work, rank, results.get(&rank.rank).copied()).is_some();
+    let (results, wrong_data) = (results_by_rank(run), WrongData::of_run(run));
+    let has_trouble = |rank: &&RankRecord| {
+        let result = results.get(&rank.rank).copied();
+        trouble(work, rank, result, wrong_data.part_of(&host(rank))).is_some()
+    };
     let without_time: HashSet<&str> = run.ranks.iter().filter(has_trouble).map(host).collect();
     let (mut with_time, mut least, mut most) = (HashSet::new(), i64::MAX, 0);
     for rank in run.ranks.iter().filter(|rank| !without_time.contains(host(rank))) {
@@ -132,9 +136,10 @@ fn results_by_rank(run: &Run) -> HashMap<RankId, &KernelResult> {
 /// What went wrong, one line per rank.
 fn troubles(work: &ScreenWork, run: &Run) -> Vec<String> {
     let host = |rank: &RankRecord| run.nodes[rank.node.index()].key.hostname.as_str();
-    let results = results_by_rank(run);
+    let (results, wrong_data) = (results_by_rank(run), WrongData::of_run(run));
     let line = |rank: &RankRecord| {
-        let why = trouble(work, rank, results.get(&rank.rank).copied())?;
+        let result = results.get(&rank.rank).copied();
+        let why = trouble(work, rank, result, wrong_data.part_of(&host(rank)))?;
         Some(format!("{}: {}: {why}", host(rank), work.name))
     };
     let mut all: Vec<String> = run.ranks.iter().filter_map(line).collect();
@@ -146,9 +151,18 @@ fn troubles(work: &ScreenWork, run: &Run) -> Vec<String> {
     all
 }
 
-/// What went wrong on a rank.
-fn trouble(work: &ScreenWork, rank: &RankRecord, result: Option<&KernelResult>) -> Option<String> {
-    let why = result.and_then(|result| result.wrong.clone().or_else(|| result.failed.clone()));
+/// What went wrong on a rank. Wrong data of a faulty partner are the partner's trouble. `part` is the node's part in wrong
+/// data.
+fn trouble(
+    work: &ScreenWork,
+    rank: &RankRecord,
+    result: Option<&KernelResult>,
+    part: Option<Part>,
+) -> Option<String> {
+    let wrong = |result: &KernelResult| {
+        result.wrong.clone().filter(|_| !part.is_some_and(|part| part.has_time(result)))
+    };
+    let why = result.and_then(|result| wrong(result).or_else(|| result.failed.clone()));
     why.or_else(|| match rank.end {
         end if !end.is_success() => Some(how(end)),
         _ if work.kind == WorkKind::Kernel && result.is_none() => {
@@ -178,11 +192,12 @@ mod tests {
     use pmmpi::NodeId;
     use pmmpi::bounds::Stamps;
     use pmmpi::node::NodeKey;
-    use pmmpi::record::{Mode, NodeRecord, RunHeader, Screened};
+    use pmmpi::record::{Link, Mode, NodeRecord, RunHeader, Screened};
+    use pmmpi::wrong_data::{self, Notice};
     use std::path::PathBuf;
 
-    /// A round on three nodes. Node 0 takes 1 s and node 1 takes 2 s; node 2 has this result and this end.
-    fn round(last: KernelResult, end: End) -> String {
+    /// A kernel or net on three nodes with these results. Node 0 takes 1 s and node 1 takes 2 s; node 2 has this end.
+    fn round(results: [KernelResult; 3], end: End) -> Run {
         let header = RunHeader::new("1".to_owned(), vec!["fma".to_owned()], Mode::Plain, 0);
         let mut run = Run::empty(header, 3);
         for node in 0..3u32 {
@@ -194,15 +209,42 @@ mod tests {
             let record = RankRecord::unmeasured(end);
             run.ranks.push(RankRecord { rank: RankId(node), node: NodeId(node), stamps, ..record });
         }
-        let of = |rank| KernelResult { rank: RankId(rank), ..KernelResult::default() };
-        let results = vec![of(0), of(1), KernelResult { rank: RankId(2), ..last }];
+        let of_rank = |(rank, result)| KernelResult { rank: RankId(rank), ..result };
+        let results = (0..).zip(results).map(of_rank).collect();
         run.screened = Some(Screened { results, ..Screened::default() });
-        let (program, argv) = (PathBuf::new(), Vec::new());
-        times(&ScreenWork { name: "fma".to_owned(), kind: WorkKind::Kernel, program, argv }, &run)
+        run
+    }
+
+    fn work(name: &str, kind: WorkKind) -> ScreenWork {
+        ScreenWork { name: name.to_owned(), kind, program: PathBuf::new(), argv: Vec::new() }
+    }
+
+    /// Node 2 has wrong data with both other nodes, which have right data with each other.
+    #[test]
+    fn only_the_faulty_node_of_wrong_data_is_in_trouble() {
+        let with = |hostname: &str, rank: u32| {
+            wrong_data::text(&[Notice { hostname, rank: RankId(rank), received: Some("message 1") }])
+        };
+        let healthy = |partner: u32| KernelResult {
+            links: vec![Link { partner: RankId(partner), latency_ns: 1e3, gigabytes_per_s: 1.0 }],
+            wrong: with("n2", 2),
+            ..KernelResult::default()
+        };
+        let faulty = KernelResult { wrong: with("n0", 0), ..KernelResult::default() };
+        let run = round([healthy(1), healthy(0), faulty], End::Exited(0));
+        let net = work("net", WorkKind::Net);
+        let text = times(&net, &run);
+        assert!(text.starts_with("2 of 3 nodes, 1") && text.contains(" to 2"), "{text}");
+        let lines = troubles(&net, &run);
+        assert!(lines.len() == 1 && lines[0].starts_with("n2: net: message 1 from n0"), "{lines:?}");
     }
 
     #[test]
     fn a_node_without_a_time_does_not_count() {
+        let round = |last: KernelResult, end: End| {
+            let run = round([KernelResult::default(), KernelResult::default(), last], end);
+            times(&work("fma", WorkKind::Kernel), &run)
+        };
         let ok = round(KernelResult::default(), End::Exited(0));
         assert!(ok.starts_with("3 nodes, 1") && ok.contains(" to 3"), "{ok}");
         let wrong = KernelResult { wrong: Some("wrong".to_owned()), ..KernelResult::default() };
