@@ -354,11 +354,20 @@ impl Report {
 
     /// The flaky nodes that were measured in the latest sessions.
     pub fn flaky_now(&self) -> impl Iterator<Item = &FlakyReport> {
-        let now = LazyCell::new(|| -> HashSet<(&str, &str)> {
-            let current = self.nodes.iter().filter(|node| node.is_current());
-            current.map(|node| (node.node.as_str(), node.class.as_str())).collect()
-        });
+        let now = LazyCell::new(move || self.nodes_now());
         self.flaky.iter().filter(move |flaky| now.contains(&(flaky.node.as_str(), flaky.class.as_str())))
+    }
+
+    /// The drifts of nodes that were measured in the latest sessions.
+    pub fn drift_now(&self) -> impl Iterator<Item = &DriftReport> {
+        let now = LazyCell::new(move || self.nodes_now());
+        self.drift.iter().filter(move |drift| now.contains(&(drift.node.as_str(), drift.class.as_str())))
+    }
+
+    /// The nodes of the latest sessions, each with its class.
+    fn nodes_now(&self) -> HashSet<(&str, &str)> {
+        let current = self.nodes.iter().filter(|node| node.is_current());
+        current.map(|node| (node.node.as_str(), node.class.as_str())).collect()
     }
 }
 

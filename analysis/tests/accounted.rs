@@ -55,6 +55,11 @@ fn every_node_is_accounted_for() {
     assert!(odd[0]["verdict"].is_null() && odd[0]["as_member_of"]["class"] == "memory=128");
     let slowdown = odd[0]["as_member_of"]["slowdown"].as_f64().unwrap();
     assert!((slowdown - 0.08).abs() < 0.02 && odd[0]["as_member_of"]["verdict"] == "SLOW", "{}", odd[0]);
+    // The same advice in each format.
+    assert_eq!(odd[0]["as_member_of"]["suggests_drain"], true);
+    let rows = out(&report(&["report", path, "--class-by", "memory", "--format", "csv"]));
+    let to_drain: Vec<&str> = rows.lines().filter(|row| row.contains(",true,")).collect();
+    assert!(to_drain.len() == 1 && to_drain[0].starts_with("n12,memory=96,"), "{to_drain:?}");
     let text = out(&report(&["report", path, "--class-by", "memory"]));
     let first: Vec<&str> = text.lines().take(24).collect();
     for line in [

@@ -154,6 +154,31 @@ fn a_node_that_grows_slower_is_named_with_its_session() {
     assert!(node["history_score"].as_f64().unwrap() > 3.0, "{node}");
 }
 
+/// Monitoring shows what is true now.
+#[test]
+fn the_drift_of_a_node_that_is_gone_is_no_metric() {
+    for (sessions, is_there) in [(30, true), (33, false)] {
+        let folder = Folder::new();
+        for session in 0..sessions {
+            let slower = move |node, _| {
+                if node == 3 && session >= 24 { 1.02 } else { 1.0 + 0.0005 * f64::from((session * 3) % 5) }
+            };
+            let mut measured = nodes(6, 3, slower);
+            if session >= 30 {
+                measured.remove(3);
+            }
+            let runs = fleet(&format!("s{session:02}"), 1_000 * i64::from(session), &measured);
+            runs.iter().for_each(|run| _ = folder.write(run));
+        }
+        let path = folder.path().to_str().unwrap();
+        assert_eq!(json(&report(&["report", path, "--format", "json"]))["drift"][0]["node"], "n003");
+        let metrics = out(&report(&["report", path, "--format", "openmetrics"]));
+        let text = out(&report(&["report", path]));
+        assert_eq!(metrics.contains("\npmmpi_node_drift_ratio{node=\"n003\""), is_there, "{metrics}");
+        assert!(is_there || !text.contains("n003 has become"), "{text}");
+    }
+}
+
 #[test]
 fn what_makes_verdicts_worth_less_is_said() {
     // Half of the class is 10 % slower.

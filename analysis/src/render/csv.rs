@@ -86,7 +86,7 @@ fn row(node: &NodeReport) -> [String; COLUMNS.len()] {
         number(node.shrunken),
         number(node.history_score),
         node.verdict.map_or("", Verdict::name).to_owned(),
-        node.suggests_drain.to_string(),
+        node.should_be_drained().to_string(),
         name(node.why.cause.as_deref().unwrap_or_default()),
         number(node.why.cause_share),
         name(node.why.cause_text.as_deref().unwrap_or_default()),

@@ -88,13 +88,12 @@ fn about_nodes(text: &mut String, report: &Report) {
         "Lower limit of a node's slowdown: with a probability of 99 %, the node is slower by more than this.",
         least,
     );
-    let drain = of_each(&|node| Some(f64::from(u8::from(node.should_be_drained()))));
-    gauge(
-        text,
-        "pmmpi_node_suggests_drain",
-        "1 if a node is so slow that the report suggests draining the node.",
-        drain,
-    );
+    let mut drain = of_each(&|node| Some(f64::from(u8::from(node.should_be_drained()))));
+    let with_time: HashSet<&str> = current().map(|node| node.node.as_str()).collect();
+    let of_screen = report.screen.iter().flat_map(|screen| &screen.screened);
+    let wrong = of_screen.filter(|node| node.suggests_drain && !with_time.contains(node.node.as_str()));
+    drain.extend(wrong.map(|node| (labels(&[("node", Some(&*node.node))]), 1.0)));
+    gauge(text, "pmmpi_node_suggests_drain", "1 if the report suggests draining the node, else 0.", drain);
     let verdict = |node: &NodeReport| {
         let verdict = ("verdict", Some(node.among_peers().verdict?.name()));
         Some((labels(&[&of_node(node)[..], &[verdict]].concat()), 1.0))
@@ -107,7 +106,7 @@ fn about_nodes(text: &mut String, report: &Report) {
         (labels(&of), flaky.slow_runs as f64 / flaky.runs as f64)
     });
     gauge(text, "pmmpi_node_flaky_runs_ratio", "Share of a flaky node's runs that are slow.", flaky);
-    let drift = report.drift.iter().map(|drift| {
+    let drift = report.drift_now().map(|drift| {
         let of =
             [("node", Some(&*drift.node)), ("class", Some(&*drift.class)), ("since", drift.since.as_deref())];
         (labels(&of), drift.change)

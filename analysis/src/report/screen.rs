@@ -14,7 +14,7 @@ use crate::warning_codes::Warning;
 use pmmpi::slow_links::{Network, SlowLink};
 use pmmpi::text::shell_line;
 use serde::Serialize;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// A screen of some nodes.
 #[derive(Debug, Serialize)]
@@ -128,7 +128,7 @@ pub fn settings_of(settings: &JudgeSettings, kernels: usize, sessions: usize) ->
 
 impl ScreenReport {
     /// The latest screen among `runs`, with the verdicts on its nodes; `None` if there is none. Also gives each of `nodes`
-    /// its kernels. `table` has the times of all runs.
+    /// its kernels, and suggests to drain a node with a wrong result. `table` has the times of all runs.
     pub fn of(runs: &[RunReport], nodes: &mut [NodeReport], table: &RunTable) -> Option<Self> {
         let latest = runs.iter().rev().find(|run| run.screened.is_some())?;
         let of_screen: Vec<(&RunReport, &ScreenedRun)> = runs
@@ -149,9 +149,13 @@ impl ScreenReport {
         let of_host: HashMap<SharedText, Shared<KernelsOfNode>> =
             screened.iter().map(|node| (node.node.clone(), node.kernels.clone())).collect();
         let mut kernel_of_class: HashMap<String, String> = HashMap::new();
+        let is_wrong = |node: &&ScreenedNode| node.verdict == Some(ScreenVerdict::Wrong);
+        let wrong: HashSet<SharedText> =
+            screened.iter().filter(is_wrong).map(|node| node.node.clone()).collect();
         for node in nodes.iter_mut().filter(|node| node.presence == Presence::Present) {
             let Some(kernel) = kernels.of_class(node) else { continue };
             node.kernels = of_host.get(&node.node).cloned();
+            node.suggests_drain |= wrong.contains(&node.node);
             if !kernel_of_class.contains_key(&*node.class) {
                 kernel_of_class.insert(node.class.to_string(), kernel.to_owned());
             }

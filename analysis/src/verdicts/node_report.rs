@@ -62,7 +62,7 @@ pub struct NodeReport {
     /// class.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub as_member_of: Option<Box<MemberReport>>,
-    /// True if the node is slow enough that it should be drained.
+    /// True if the node is slow enough that it should be drained, or if a screen found a wrong result on it.
     pub suggests_drain: bool,
     /// Why the node is slow.
     #[serde(flatten)]

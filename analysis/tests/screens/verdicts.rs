@@ -40,7 +40,8 @@ fn a_failure_or_a_wrong_result_in_any_round_decides() {
         (1, 5) => Outcome::IsWrong,
         _ => Outcome::Times(1.0),
     };
-    let report = of(&Screen { rounds: 0..7, ..Screen::of(0, 6) }.write(folder.path(), outcome));
+    let files = Screen { rounds: 0..7, ..Screen::of(0, 6) }.write(folder.path(), outcome);
+    let report = of(&files);
     let (of_failed, of_wrong) = (node(&report, "n04"), node(&report, "n01"));
     assert_eq!((&of_failed["verdict"], &of_failed["suggests_drain"]), (&"FAILED".into(), &false.into()));
     assert_eq!((&of_wrong["verdict"], &of_wrong["suggests_drain"]), (&"WRONG".into(), &true.into()));
@@ -54,6 +55,32 @@ fn a_failure_or_a_wrong_result_in_any_round_decides() {
     for other in ["n00", "n02", "n03", "n05"] {
         assert_eq!(node(&report, other)["verdict"], "OK");
     }
+    for node in report["nodes"].as_array().expect("nodes") {
+        assert_eq!(node["suggests_drain"], node["node"] == "n01", "{node:#}");
+    }
+    assert_eq!(drained_in_metrics(&files), ["n01"]);
+    let rows = out(&super::common::report(&words(&["report", "--format", "csv"], &files)));
+    let to_drain: Vec<&str> = rows.lines().filter(|row| row.contains(",true,")).collect();
+    assert!(to_drain.len() == 1 && to_drain[0].starts_with("n01,"), "{rows}");
+}
+
+/// The nodes with the advice to drain them, in the format for monitoring.
+fn drained_in_metrics(files: &[String]) -> Vec<String> {
+    let text = out(&super::common::report(&words(&["report", "--format", "openmetrics"], files)));
+    let of_line = |line: &str| {
+        let labels = line.strip_prefix("pmmpi_node_suggests_drain{node=\"")?.strip_suffix(" 1.0")?;
+        Some(labels.split('"').next()?.to_owned())
+    };
+    text.lines().filter_map(of_line).collect()
+}
+
+/// A node that never had a time must not be missing in the metric that asks for a drain.
+#[test]
+fn a_node_with_wrong_results_only_is_drained_in_metrics() {
+    let folder = Folder::new();
+    let outcome = |at: At<'_>| if at.node == 2 { Outcome::IsWrong } else { Outcome::Times(1.0) };
+    let files = Screen { rounds: 0..7, ..Screen::of(0, 6) }.write(folder.path(), outcome);
+    assert_eq!(drained_in_metrics(&files), ["n02"]);
 }
 
 /// 24 nodes run three rounds; n03 and n07 take `suspects[0]` as long as the others. These two run four more rounds together

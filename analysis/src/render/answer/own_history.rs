@@ -172,7 +172,7 @@ pub fn drift(report: &Report) -> Option<String> {
         .map(|node| (node.node.as_str(), node.class.as_str()))
         .collect();
     let is_new = |drift: &&DriftReport| !known.contains(&(drift.node.as_str(), drift.class.as_str()));
-    let nodes: Vec<&DriftReport> = report.drift.iter().filter(is_new).collect();
+    let nodes: Vec<&DriftReport> = report.drift_now().filter(is_new).collect();
     let of = |drift: &&DriftReport| {
         let since = or_unnamed(drift.since.as_deref());
         format!("{} has become {} slower since {since}", shortened(&drift.node), percent(drift.change))
