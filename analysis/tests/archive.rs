@@ -79,6 +79,43 @@ fn files_of_every_writer_say_the_same() {
     }
 }
 
+/// A row with an invalid name says which one, and its node does not vanish; all other rows count.
+#[test]
+fn an_invalid_name_costs_one_row() {
+    use polars::prelude::{Column, DataFrame};
+    let folder = Folder::new();
+    let path = folder.path().join("names.parquet");
+    let columns = vec![
+        Column::new("node".into(), ["n1", "n2", "n3", "n\u{7}4", "n5", "n6"]),
+        Column::new("run".into(), ["1", "", "1", "1", "1", "1"]),
+        Column::new("session".into(), ["s", "s", "s\u{7}", "s", "s", "s"]),
+        Column::new("class".into(), ["x", "x", "x", "x", "x\u{7}", "x"]),
+        Column::new("elapsed_s".into(), [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]),
+    ];
+    let mut frame = DataFrame::new(6, columns).unwrap();
+    polars_io::parquet::write::ParquetWriter::new(std::fs::File::create(&path).unwrap())
+        .finish(&mut frame)
+        .unwrap();
+    let results = read(&path);
+    let times: Vec<f64> = rows(&results).into_iter().map(|(_, _, seconds, _)| seconds).collect();
+    assert_eq!(times, [1.0, 6.0]);
+    let reasons: Vec<_> = results.rejected.iter().map(|r| (r.line, r.reason.as_str())).collect();
+    let expected = [
+        (2, "run is empty"),
+        (3, "session: `s?` contains a control character"),
+        (4, "node: `n?4` contains a control character"),
+        (5, "class: `x?` contains a control character"),
+    ];
+    assert_eq!(reasons, expected);
+    let found = json(&report(&["report", "--format", "json", path.to_str().unwrap()]));
+    assert_eq!(found["accounted"]["unmeasured"], 3, "{}", found["accounted"]);
+    let archive = folder.path().join("archive").display().to_string();
+    let added = export(&[path.to_str().unwrap()], &archive);
+    assert!(common::out(&added).starts_with("5 rows added"), "{}", err(&added));
+    let found = json(&report(&["report", "--format", "json", &archive]));
+    assert_eq!(found["accounted"]["unmeasured"], 3, "{}", found["accounted"]);
+}
+
 #[test]
 fn values_of_a_long_file_are_summed() {
     let results = read(&fixture("long.parquet"));

@@ -293,7 +293,7 @@ impl Building {
         }
         let is_own = self.results.sources.last().is_some_and(|source| source.is_own);
         if !is_own || text.is_empty() {
-            name(what, text, is_needed)?;
+            check_name(what, text, is_needed)?;
         }
         Ok(names.number(text))
     }
@@ -489,7 +489,7 @@ fn owned((key, text): (&Key, &str)) -> (Key, String) {
     (key.clone(), text.to_owned())
 }
 
-fn name(what: &str, text: &str, needed: bool) -> Result<(), String> {
+pub(super) fn check_name(what: &str, text: &str, needed: bool) -> Result<(), String> {
     if needed && text.is_empty() {
         return Err(format!("{what} is empty"));
     }

@@ -1,7 +1,7 @@
 //! Rows, values and results that count for nothing: they are counted, and the first ones have a reason.
 
 use super::Building;
-use crate::input::importers::row::{Column, Numbered, ResultRow};
+use crate::input::importers::row::{Column, Numbered, ResultRow, WRONG};
 use crate::input::importers::{REJECTED_KEPT, Rejected};
 use crate::table::{NoTime, UNDATED, WithoutTime, WrongResults};
 
@@ -27,6 +27,30 @@ impl Building {
                 let nameless =
                     ResultRow { line: row.line, node: row.node, run: &line, ..ResultRow::default() };
                 let numbered = self.checked(row).or_else(|_| self.checked(&nameless));
+                numbered.into_iter().for_each(|row| self.without_time(&row, NoTime::Invalid, reason.clone()));
+            }
+        }
+        self.reject(row.line, reason);
+    }
+
+    /// Like [`Self::reject_row`]. The number of a name that is not valid is [`WRONG`].
+    pub(in crate::input::importers) fn reject_numbered(&mut self, row: &Numbered, reason: impl Into<String>) {
+        let reason = reason.into();
+        let session = match row.session {
+            WRONG => self.number(Column::Session, "").ok(),
+            valid => Some(valid),
+        };
+        if let Some(session) = session.filter(|_| row.node != WRONG) {
+            self.results.table.rejected_nodes.insert([row.node, session]);
+            if self.for_archive {
+                let numbered = match [row.run, row.class, row.declared, row.session].contains(&WRONG) {
+                    true => {
+                        let line = format!("line {}", row.line);
+                        let nameless = ResultRow { line: row.line, run: &line, ..ResultRow::default() };
+                        self.checked_on(row.node, &nameless).ok()
+                    }
+                    false => Some(*row),
+                };
                 numbered.into_iter().for_each(|row| self.without_time(&row, NoTime::Invalid, reason.clone()));
             }
         }

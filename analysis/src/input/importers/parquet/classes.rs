@@ -111,7 +111,9 @@ impl Classes {
                 let texts = [class.as_str(), if keep_declared { declared } else { "" }];
                 let [class, declared] =
                     texts.map(|text| building.number(Column::Class, text).unwrap_or(WRONG));
-                building.keep_class_parts(class, &parts, is_own);
+                if class != WRONG {
+                    building.keep_class_parts(class, &parts, is_own);
+                }
                 [class, declared, if keep_parts { building.parts_number(|| parts.clone()) } else { 0 }]
             });
             classes.class.push(class);

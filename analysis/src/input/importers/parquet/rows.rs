@@ -1,9 +1,9 @@
 //! Turns a part of a Parquet file into rows of the table.
 
 use super::classes::Classes;
-use super::columns::{Columns, UNWANTED};
+use super::columns::{ClassColumn, Columns, UNWANTED};
 use super::names;
-use crate::input::importers::building::{Building, shown};
+use crate::input::importers::building::{Building, check_name, shown};
 use crate::input::importers::invalid_value::Wrong;
 use crate::input::importers::row::{Column, Numbered, RowPart, WRONG};
 use crate::table::instant;
@@ -157,7 +157,7 @@ fn add_without_time(row: Numbered, why: NoTime, reason: &str, building: &mut Bui
     // A run may have failed before any node was known.
     let node = if row.node == WRONG && row.is_own { building.nowhere() } else { row.node };
     match [node, row.run, row.class, row.session].contains(&WRONG) {
-        true => building.reject(row.line, "node, run, class or session is not valid"),
+        true => building.reject_numbered(&row, "node, run, class or session is not valid"),
         false => building.archived_without_time(&Numbered { node, ..row }, why, reason),
     }
 }
@@ -274,19 +274,32 @@ fn checked(
         building.reject(row.line, "`runs` is not a whole number above zero");
         return None;
     }
+    let place = &columns.place;
     let names = [
-        (Column::Node, row.node, &columns.node),
-        (Column::Run, row.run, &columns.run),
-        (Column::Class, row.class.max(row.declared), &None),
-        (Column::Session, row.session, &columns.session),
+        (Column::Node, row.node, &columns.node, &place.node),
+        (Column::Run, row.run, &columns.run, &place.run),
+        (Column::Session, row.session, &columns.session, &place.session),
     ];
-    let wrong = names.into_iter().find(|(_, number, _)| *number == WRONG);
-    let Some((of, _, name)) = wrong else { return building.add_numbered(row) };
-    let text = name.as_ref().and_then(|name| text_of(frame, name, row.line - before - 1));
-    let reason = building.number(of, text.as_deref().unwrap_or_default()).err();
-    let no_class = "class is too long, or contains a control character";
-    building.reject(row.line, reason.unwrap_or_else(|| no_class.to_owned()));
+    let at = row.line - before - 1;
+    let reason = match names.into_iter().find(|(_, number, ..)| *number == WRONG) {
+        Some((of, _, name, place)) => {
+            let text = name.as_ref().map_or_else(|| place.clone(), |name| text_of(frame, name, at));
+            let why = building.number(of, &text.unwrap_or_default()).err();
+            why.unwrap_or_else(|| "a name is not valid".to_owned())
+        }
+        None if row.class.max(row.declared) == WRONG => why_no_class(frame, at, columns),
+        None => return building.add_numbered(row),
+    };
+    building.reject_numbered(row, reason);
     None
+}
+
+/// The first column with an invalid part of the class, and what is wrong with this part.
+fn why_no_class(frame: &DataFrame, at: u64, columns: &Columns) -> String {
+    let wrong = |of: &ClassColumn| {
+        check_name(&shown(of.name.as_bytes()), &text_of(frame, &of.name, at)?, false).err()
+    };
+    columns.class.iter().find_map(wrong).unwrap_or_else(|| "the columns of the class are too long".to_owned())
 }
 
 /// The text in a row of the frame.
