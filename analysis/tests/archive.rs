@@ -79,6 +79,22 @@ fn files_of_every_writer_say_the_same() {
     }
 }
 
+/// Two archives have the same runs.
+#[test]
+fn rows_that_the_input_has_twice_are_not_already_there() {
+    let folder = Folder::new();
+    let csv = folder.put("f.csv", "node,run,elapsed_s\na,1,1\nb,1,2\nc,1,\n").display().to_string();
+    let [first, second, both] = ["1", "2", "both"].map(|name| folder.path().join(name).display().to_string());
+    for archive in [&first, &second] {
+        let done = common::out(&export(&[&csv], archive));
+        assert_eq!(done, format!("3 rows added to {archive}, 0 were already there\n"));
+    }
+    let said = || common::out(&export(&[&first, &second], &both));
+    let repeated = "and 3 rows repeated other rows of the input";
+    assert_eq!(said(), format!("3 rows added to {both}, 0 were already there, {repeated}\n"));
+    assert_eq!(said(), format!("0 rows added to {both}, 6 were already there\n"));
+}
+
 /// A row with an invalid name says which one, and its node does not vanish; all other rows count.
 #[test]
 fn an_invalid_name_costs_one_row() {

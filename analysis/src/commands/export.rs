@@ -41,7 +41,11 @@ pub fn export(options: &ExportArgs, decoding: Decoding) -> Result<u8, Failure> {
     }
     let exported =
         export_archive::export(&input.results, archived, folder, &from.decoding).map_err(failed)?;
-    let known = input.results.repeated_rows;
+    let known: u64 = input.results.repeated_of.range(..archived as u32).map(|(_, rows)| rows).sum();
+    let twice = match input.results.repeated_rows - known {
+        0 => String::new(),
+        rows => format!(", and {} repeated other rows of the input", count(rows as usize, "row")),
+    };
     let places = match options.places {
         true => Some(
             places::add(
@@ -58,7 +62,7 @@ pub fn export(options: &ExportArgs, decoding: Decoding) -> Result<u8, Failure> {
     let of_places =
         places.as_ref().map(|places| format!("; counts by place of {} added", count(places.runs, "run")));
     let text = format!(
-        "{} added to {}, {known} {} already there{}\n",
+        "{} added to {}, {known} {} already there{twice}{}\n",
         count(exported.rows, "row"),
         folder.display(),
         if known == 1 { "was" } else { "were" },

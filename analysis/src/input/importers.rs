@@ -72,6 +72,8 @@ pub struct Results {
     pub rejected_values: u64,
     /// Rows that pmmpi measured or exported and that were already in the table with the same content.
     pub repeated_rows: u64,
+    /// The same, for each file that had the row before: its index in `sources`.
+    pub repeated_of: BTreeMap<u32, u64>,
     /// Values that a reader understood but that are not in the table, counted by name: text columns, rates, and times
     /// that the caller did not ask for.
     pub unread: BTreeMap<String, u64>,

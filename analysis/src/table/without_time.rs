@@ -77,10 +77,10 @@ impl WithoutTime {
 
 impl RunTable {
     /// Keeps one entry per run and node. If a run of pmmpi has a time, its entry goes: pmmpi exported the run before it was
-    /// complete. Returns how many entries were already in another file.
-    pub(crate) fn settle_without_time(&mut self) -> u64 {
+    /// complete. Returns, for each entry that was already in another file, the index of that file.
+    pub(crate) fn settle_without_time(&mut self) -> Vec<u32> {
         if self.without_time.is_empty() {
-            return 0;
+            return Vec::new();
         }
         let of_own = |entry: &WithoutTime| entry.is_own.then_some([entry.node, entry.run]);
         let asked: HashSet<[u32; 2]> = self.without_time.iter().filter_map(of_own).collect();
@@ -90,7 +90,7 @@ impl RunTable {
             .filter(|run| asked.contains(run))
             .collect();
         let mut known: HashMap<[u32; 5], u32> = HashMap::new();
-        let mut repeated = 0;
+        let mut repeated = Vec::new();
         self.without_time.retain(|entry| {
             if of_own(entry).is_some_and(|run| timed.contains(&run)) {
                 return false;
@@ -101,7 +101,7 @@ impl RunTable {
                     true
                 }
                 Entry::Occupied(first) => {
-                    repeated += u64::from(*first.get() != entry.source);
+                    repeated.extend(Some(*first.get()).filter(|first| *first != entry.source));
                     false
                 }
             }

@@ -462,7 +462,8 @@ impl Building {
                 self.results.table.counters.insert(name, values);
             }
         }
-        self.results.repeated_rows += self.results.table.settle_without_time();
+        let repeated = self.results.table.settle_without_time();
+        repeated.into_iter().for_each(|first| self.repeats(first));
         if let Some(kept) = select(&mut self.results.table) {
             self.results.table.retain(&kept);
             if !self.declared.is_empty() {

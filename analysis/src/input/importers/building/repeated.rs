@@ -33,7 +33,7 @@ impl Building {
             self.results.sources[source].rows -= 1;
             let is_source = !self.results.sources[source].is_own && self.results.sources[other].is_own;
             if source != other && is_known && self.results.table.join(row, first, is_source) {
-                self.results.repeated_rows += 1;
+                self.repeats(other as u32);
                 continue;
             }
             let classes = if declared.is_empty() { &self.results.table.class } else { &declared };
@@ -48,6 +48,12 @@ impl Building {
         }
         self.results.table.retain(&kept);
         self.results.order = Order::of(&self.results.table);
+    }
+
+    /// Counts a row that the file with the index `first` had before.
+    pub(super) fn repeats(&mut self, first: u32) {
+        self.results.repeated_rows += 1;
+        *self.results.repeated_of.entry(first).or_default() += 1;
     }
 }
 
