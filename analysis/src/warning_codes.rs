@@ -389,10 +389,10 @@ codes! {
          in another input."
         "--resets names 2 nodes that the input does not have: n0999, node7"
     UnmeasuredReset "unmeasured-reset"
-        "`--resets` names nodes that were not measured after their last maintenance, so the report shows the \
-         state of the nodes before the maintenance."
+        "`--resets` names nodes that have no time after their last maintenance, so the report shows their state \
+         before it, if any."
         "Measure these nodes again."
-        "--resets names 1 node without a run after the maintenance: n0007"
+        "--resets names 1 node without a time after the maintenance: n0007"
     UnpairedRuns "unpaired-runs"
         "Some runs of A or B have no partner: the other set has no run of the same work on the same node. The \
          comparison leaves out runs without a partner."

@@ -170,6 +170,18 @@ fn maintenance_starts_a_history_anew() {
     }
 }
 
+/// The input has a node even if none of its runs has a time.
+#[test]
+fn a_node_without_a_time_is_no_unknown_node() {
+    let folder = Folder::new();
+    let file = folder.put("f.csv", "node,run,elapsed_s\nn1,1,1\nn2,1,\n");
+    let resets = folder.put("resets.csv", "node,when\nn2,2026-11-14\nn3,2026-11-14\n");
+    let output = report(&["report", file.to_str().unwrap(), "--resets", resets.to_str().unwrap()]);
+    let text = out(&output) + &err(&output);
+    assert!(text.contains("--resets names 1 node without a time after the maintenance: n2"), "{text}");
+    assert!(text.contains("--resets names 1 node that the input does not have: n3"), "{text}");
+}
+
 #[test]
 fn a_wrong_list_of_maintenance_is_refused() {
     let folder = Folder::new();

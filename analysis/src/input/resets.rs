@@ -2,7 +2,7 @@
 
 use crate::table::instant;
 use crate::table::{RunTable, UNDATED};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read};
 use std::path::Path;
 
@@ -79,8 +79,11 @@ impl Resets {
                 *latest = (*latest).max(*started);
             }
         }
+        // Runs that failed and rows without a valid time have no row in the table.
+        let hosts: BTreeSet<&str> = table.hosts().collect();
         for (node, last) in last {
             let list = match table.nodes.find(node).and_then(|number| latest.get(&number)) {
+                None if hosts.contains(node) => &mut without.not_measured,
                 None => &mut without.unknown,
                 Some(&UNDATED) => &mut without.undated,
                 Some(latest) if *latest < last => &mut without.not_measured,
@@ -95,11 +98,11 @@ impl Resets {
 /// Nodes whose maintenance does not change the report, by name.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct WithoutEffect {
-    /// The table does not have them.
+    /// The input does not have them.
     pub unknown: Vec<String>,
     /// The starts of their runs are not known.
     pub undated: Vec<String>,
-    /// They have no run after their last maintenance.
+    /// They have no time after their last maintenance.
     pub not_measured: Vec<String>,
 }
 

@@ -34,7 +34,7 @@ pub fn resets(without: &WithoutEffect) -> Vec<Warning> {
     };
     [
         warning(WarningCode::UnknownReset, &without.unknown, "that the input does not have"),
-        warning(WarningCode::UnmeasuredReset, &without.not_measured, "without a run after the maintenance"),
+        warning(WarningCode::UnmeasuredReset, &without.not_measured, "without a time after the maintenance"),
         warning(WarningCode::UndatedReset, &without.undated, "with runs whose start is not known"),
     ]
     .into_iter()
