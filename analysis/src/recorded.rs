@@ -193,7 +193,7 @@ fn of_run(run: &Run) -> Pairs {
         let [lower, upper] = [elapsed.lower_ns, elapsed.upper_ns].map(|ns| ns as f64 * 1e-9);
         let text = match elapsed.consistent {
             true => format!("between {lower:.6} and {upper:.6} s"),
-            false => "unknown: the clocks of the nodes contradict each other".to_owned(),
+            false => "unknown: the stamps of the nodes contradict one another".to_owned(),
         };
         push(&mut pairs, "elapsed", Some(text));
     }

@@ -175,7 +175,7 @@ fn where_nobody_else_waits_it_is_said_why() {
     assert_eq!(reason(&incomplete), ("not every rank completed the measurement".into(), 0));
     let mut stepped = job("stepped", &[("a", 100), ("b", 200)]);
     stepped.ranks[0].stamps = [0, 1, 5, 6].map(|s| s * 1000 * MS).try_into().unwrap();
-    assert_eq!(reason(&stepped), ("the nodes' clocks contradict one another".into(), 0));
+    assert_eq!(reason(&stepped), ("the stamps of the nodes contradict one another".into(), 0));
 }
 
 /// c is last in nine of ten runs; a and b alternate, in runs of another command; d is last once.

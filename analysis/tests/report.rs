@@ -314,7 +314,7 @@ fn failed_and_inconsistent_runs_count_for_no_node() {
         let text = out(&report_on(&["show", file.to_str().unwrap()]));
         text.lines().find(|line| line.trim().starts_with("elapsed ")).unwrap_or_default().to_owned()
     };
-    assert!(shown("stepped").ends_with("unknown: the clocks of the nodes contradict each other"));
+    assert!(shown("stepped").ends_with("unknown: the stamps of the nodes contradict one another"));
     assert!(shown("good").contains(" between "), "{}", shown("good"));
     assert_eq!(run("failed")["end"], "signal 9");
     assert_eq!(run("failed")["warnings"][0]["code"], "failed-run");

@@ -64,6 +64,9 @@ pub struct NodeWait {
     pub null_reasons: BTreeMap<&'static str, String>,
 }
 
+/// A clock jumped, or a barrier let a rank through too early.
+const CONTRADICTION: &str = "the stamps of the nodes contradict one another";
+
 /// The lateness in one run.
 #[derive(Debug)]
 pub struct Lateness {
@@ -82,7 +85,7 @@ pub fn of(run: &Run, most: usize) -> Lateness {
         return unknown("not every rank completed the measurement");
     };
     if !elapsed.consistent {
-        return unknown("the nodes' clocks contradict one another");
+        return unknown(CONTRADICTION);
     }
     let mut waits = by_node(run);
     let why_not = match (run.ranks.len(), waits.len()) {
@@ -97,7 +100,7 @@ pub fn of(run: &Run, most: usize) -> Lateness {
     waits.sort_by_key(|waits| (waits.lateness.map(latest_first), waits.last.0));
     let waited_for = match (why_not, waits.first().and_then(|first| first.lateness)) {
         (Some(why), _) => Err(why),
-        (None, None) => Err("the nodes' clocks contradict one another"),
+        (None, None) => Err(CONTRADICTION),
         (None, Some(lateness)) => Ok(waited_for(run, &waits, &lateness, elapsed.upper_ns)),
     };
     let nodes_count = waits.len();

@@ -100,6 +100,9 @@ pub fn of(run: &Run) -> Option<ProbesReport> {
     })
 }
 
+/// Why a probe has neither times nor counts.
+const ALL_DISCARDED: &str = "pmmpi discarded all entries";
+
 impl ProbeReport {
     fn new(
         name: &str,
@@ -114,12 +117,15 @@ impl ProbeReport {
         let timed = (entries > 0).then_some(time_ps);
         let [least, most] = [time_ps.least, time_ps.most].map(|ps| ps as f64);
         let mean = |sum: u64| (counted > 0).then(|| sum as f64 / counted as f64);
-        let never = WhyUnavailable::NeverScheduled;
-        let lack = uncounted.map_or_else(|| Gap::Unavailable(never).to_string(), str::to_owned);
+        let never = || Gap::Unavailable(WhyUnavailable::NeverScheduled).to_string();
+        let lack = match timed {
+            None => ALL_DISCARDED.to_owned(),
+            Some(_) => uncounted.map_or_else(never, str::to_owned),
+        };
         let mut null_reasons = BTreeMap::new();
         if timed.is_none() {
             for key in ["min_ns", "median_ns", "mean_ns", "max_ns"] {
-                null_reasons.insert(key, "pmmpi discarded all entries".to_owned());
+                null_reasons.insert(key, ALL_DISCARDED.to_owned());
             }
         }
         if counted == 0 {
@@ -188,4 +194,22 @@ pub fn warning(run: &Run) -> Option<Warning> {
         );
         Warning::new(WarningCode::ProbesLeftOut, message)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Even if another thread has no counters.
+    #[test]
+    fn discarded_entries_are_the_reason_of_missing_times_and_counts() {
+        let discarded = Discarded { moved: 3, ..Discarded::default() };
+        let totals = ProbeTotals { discarded, ..ProbeTotals::default() };
+        for uncounted in [None, Some("counters were off")] {
+            let report = ProbeReport::new("p", 1, &totals, &Times::default(), Some(5), uncounted);
+            for key in ["min_ns", "cycles", "instructions_range", "instructions_to_expected"] {
+                assert_eq!(report.null_reasons[key], ALL_DISCARDED, "{key}");
+            }
+        }
+    }
 }

@@ -18,13 +18,14 @@ impl Pinned {
     /// Pins to `cpu`, or to the current hardware thread.
     pub fn to(cpu: Option<u32>) -> Result<Self, Failure> {
         let allowed = CpuSet::allowed();
+        let option = if cpu.is_some() { "--cpu: " } else { "" };
         // SAFETY: no arguments.
         let here = u32::try_from(unsafe { libc::sched_getcpu() }).ok();
         let cpu = cpu.or(here).or_else(|| allowed.0.first().map(|range| range.0)).unwrap_or(0);
         let fail = |e: io::Error| {
             Failure::usage(format_args!(
-                "--cpu: pmmpi cannot run on hardware thread {cpu}: {e}. This process may use the hardware \
-                 threads {allowed}"
+                "{option}pmmpi cannot run on hardware thread {cpu}: {e}. This process may use the hardware threads \
+                 {allowed}"
             ))
         };
         let before = affinity().map_err(fail)?;
@@ -84,6 +85,6 @@ mod tests {
         assert_eq!(CpuSet::allowed(), before);
         let failure = Pinned::to(Some(70_000)).err().unwrap();
         assert_eq!(failure.code, 2);
-        assert!(failure.message.contains("may use") && failure.message.contains("--cpu"));
+        assert!(failure.message.contains("may use") && failure.message.starts_with("--cpu: "));
     }
 }

@@ -130,7 +130,7 @@ impl fmt::Display for Lack {
                 if catalogue().quantity(divisor).is_some() || !divisor.bytes().all(is_name) {
                     write!(f, "{divisor} is 0")
                 } else {
-                    write!(f, "the count of {} is 0", divisor.replace('_', " "))
+                    write!(f, "the count of {divisor} is 0")
                 }
             }
             Lack::Contradiction(condition) => {

@@ -62,6 +62,7 @@ fn what_is_missing_says_which_and_why() {
     assert!(kernel.reason().unwrap().contains("paranoid"));
     let reason = |name| metric(&zen2(), &inputs, name).reason().unwrap();
     assert_eq!(reason("cpi"), "the count of instructions is 0");
+    assert_eq!(Lack::Nothing("ref_cycles".to_owned()).to_string(), "the count of ref_cycles is 0");
     assert_eq!(reason("branch_rate"), "branches: the run did not count this event");
     let ranks = inputs.clone().with_quantity("ranks", 1.0);
     let seconds = metric(&zen2(), &ranks, "seconds_by_cycles").reason().unwrap();
