@@ -38,7 +38,7 @@ pub struct Recipe {
     pub slow_node_share: f64,
 }
 
-/// How often the found cause is right, over nodes with the verdict SLOW, SLOW-TAIL or UNUSUAL.
+/// How often the found cause is right, over slow nodes with a verdict worse than OK: SUSPECT counts, too.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Tally {
     pub right: usize,
@@ -83,7 +83,7 @@ pub fn of_slow(recipe: &Recipe, seeds: Range<u64>) -> [Tally; TRUTHS.len()] {
     tallies
 }
 
-/// Per fleet of healthy nodes: nodes with a verdict other than OK, nodes with a cause, and nodes whose cause is less
+/// Per fleet of healthy nodes: nodes with a verdict worse than OK, nodes with a cause, and nodes whose cause is less
 /// than half of their slowdown.
 pub fn of_healthy(nodes: usize, seeds: Range<u64>) -> [f64; 3] {
     let (fleets, recipe) = ((seeds.end - seeds.start) as f64, Recipe { nodes, slow_node_share: 0.0 });
@@ -119,7 +119,7 @@ const OF_RUNS: [f64; 4] = [0.0005, 0.002, 0.0015, 0.0015];
 /// time.
 const SPIN: f64 = 0.005;
 
-/// The findings for each node with a verdict other than OK.
+/// The findings for each node with a verdict worse than OK.
 fn fleet(recipe: &Recipe, seed: u64) -> Vec<Said> {
     let mut random = Random::new(seed);
     let (mut truths, mut times, mut counted) = (Vec::new(), Vec::new(), Vec::new());

@@ -29,6 +29,13 @@ pub enum Truth {
     PerSecond,
 }
 
+impl Truth {
+    /// True if the two counts go with slowness.
+    pub fn is_of_counts(self) -> bool {
+        !matches!(self, Self::Nothing | Self::Fact)
+    }
+}
+
 /// A class in one session; ln T varies by 1.5 % between nodes and 0.3 % between runs.
 #[derive(Clone, Copy)]
 pub struct Fleet {
@@ -127,11 +134,12 @@ pub fn of(fleet: Fleet, seeds: Range<u64>) -> Vec<Rate> {
     for found in seeds.map(|seed| judged(fleet, seed)) {
         let (mut any_false, mut all_found, mut share) = (false, 0.0, 0.0);
         let (mut only_longer, mut between) = (0.0, false);
+        let have_true_counts = fleet.truth.is_of_counts();
         for column in &found.columns {
             let is_found = |report: &Option<SlownessReport>| report.as_ref().is_some_and(|of| of.significant);
             let [within, over_nodes] = [&column.within, &column.between].map(is_found);
             let is_true = TRUE_NAMES.contains(&column.name.as_str());
-            match (is_true && fleet.truth != Truth::Nothing, column.name.as_str()) {
+            match (is_true && have_true_counts, column.name.as_str()) {
                 (true, _) => {
                     let report = column.within.as_ref();
                     all_found += f64::from(u8::from(within)) / 2.0;

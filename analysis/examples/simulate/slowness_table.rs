@@ -36,18 +36,18 @@ pub fn print() {
         "A finding, within or between nodes, is false if the counter or fact has nothing to do with the"
     );
     println!(
-        "time. (The row with DIMMs does not count findings about the two counters.) \"Only counts longer\" is"
+        "time, as the two counters in the row with DIMMs. \"Only counts longer\" is the share of the found"
     );
     println!(
-        "the share of the found counters that the report marks with \"=time\". For such a counter, the report"
+        "counters that the report marks with \"=time\". For such a counter, the report finds no higher rate in"
     );
     println!(
-        "finds no higher rate in slow runs, so perhaps the counter only counts for a longer time. \"Mean rho\""
+        "slow runs, so perhaps the counter only counts for a longer time. \"Mean rho\" is the mean correlation"
     );
     println!(
-        "is the mean correlation (rho) of the two counters with the time. \"Intervals that contain the true"
+        "(rho) of the two counters with the time. \"Intervals that contain the true value\" is the share of the"
     );
-    println!("value\" is the share of the intervals of rho that contain this mean.\n");
+    println!("intervals of rho that contain this mean.\n");
     println!(
         "| case | fleets | found within nodes | fact found between nodes | only counts longer | mean rho | \
          intervals that contain the true value | classes with a false finding | \
@@ -60,8 +60,7 @@ pub fn print() {
             let rate = rates.iter().find(|(name, _)| *name == what).filter(|_| is_shown);
             rate.map_or(String::new(), |(_, rate)| format!("{rate:.3}"))
         };
-        let [counts, fact] =
-            [!matches!(fleet.truth, Truth::Nothing | Truth::Fact), fleet.truth == Truth::Fact];
+        let [counts, fact] = [fleet.truth.is_of_counts(), fleet.truth == Truth::Fact];
         let cells = [
             cell("found within nodes", counts),
             cell("fact found between nodes", fact),
