@@ -44,6 +44,26 @@ fn an_archive_alone_is_no_screen() {
     assert!(both.status.success() && out(&both).starts_with("screen of 5 nodes: 3 rounds"), "{}", out(&both));
 }
 
+/// For a report, `slow` looks only at the latest screen for wrong results; `wrong` looks at the latest results of each node.
+#[test]
+fn a_wrong_result_of_an_earlier_screen_is_wrong_and_not_slow() {
+    let folder = Folder::new();
+    let screen = |day: i64, nodes: std::ops::Range<u32>, wrong: u32| {
+        let outcome = move |at: At<'_>| if at.node == wrong { Outcome::IsWrong } else { Outcome::Times(1.0) };
+        let screen = Screen { nodes, rounds: 0..7, ..Screen::of(day, 0) };
+        screen.write(&folder.path().join(format!("day{day}")), outcome)
+    };
+    const NONE: u32 = 99;
+    let earlier = screen(0, 0..7, 6);
+    let latest = screen(1, 0..6, NONE);
+    let fail_on =
+        |files: &[String], what: &str| report(&words(&["report", "--fail-on", what], files)).status.code();
+    assert_eq!(fail_on(&earlier, "slow"), Some(3));
+    let both = [earlier, latest].concat();
+    assert_eq!(fail_on(&both, "slow"), Some(0));
+    assert_eq!(fail_on(&both, "slow,wrong"), Some(3));
+}
+
 /// A node on which a kernel fails is not slow, but it has not passed either.
 #[test]
 fn a_node_without_a_result_is_no_pass() {
