@@ -33,7 +33,7 @@ impl Building {
         self.reject(row.line, reason);
     }
 
-    /// Like [`Self::reject_row`]. The number of a name that is not valid is [`WRONG`].
+    /// Like [`Self::reject_row`], for a row with a name that is not valid: its number is [`WRONG`].
     pub(in crate::input::importers) fn reject_numbered(&mut self, row: &Numbered, reason: impl Into<String>) {
         let reason = reason.into();
         let session = match row.session {
@@ -43,14 +43,15 @@ impl Building {
         if let Some(session) = session.filter(|_| row.node != WRONG) {
             self.results.table.rejected_nodes.insert([row.node, session]);
             if self.for_archive {
-                let numbered = match [row.run, row.class, row.declared, row.session].contains(&WRONG) {
-                    true => {
-                        let line = format!("line {}", row.line);
-                        let nameless = ResultRow { line: row.line, run: &line, ..ResultRow::default() };
-                        self.checked_on(row.node, &nameless).ok()
-                    }
-                    false => Some(*row),
+                let table = &self.results.table;
+                let run = match row.run {
+                    WRONG => format!("line {}", row.line),
+                    valid => table.runs.get(valid).unwrap_or_default().to_owned(),
                 };
+                let session = table.sessions.get(session).unwrap_or_default().to_owned();
+                let valid =
+                    ResultRow { line: row.line, run: &run, session: &session, ..ResultRow::default() };
+                let numbered = self.checked_on(row.node, &valid);
                 numbered.into_iter().for_each(|row| self.without_time(&row, NoTime::Invalid, reason.clone()));
             }
         }
