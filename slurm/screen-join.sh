@@ -4,8 +4,9 @@
 #   slurm/screen-join.sh SESSION        also as a job: sbatch --dependency=afterany:JOB slurm/screen-join.sh SESSION
 #
 # Variables: PMMPI_SCREEN is the folder of screen-array.sbatch (default: pmmpi-screen). With PMMPI_FAIL_ON=slow,wrong,
-# the exit status is 3 if a node is slow or has a wrong result. This script does not change nodes, because `pmmpi screen
-# --apply` marks slow nodes only if one job measured them together with other nodes.
+# the exit status is 3 if a node is slow or has a wrong result. With slow, suspect or unjudged in PMMPI_FAIL_ON, the exit
+# status is 4 if status 3 does not apply and a node has no result. This script does not change nodes, because `pmmpi
+# screen --apply` marks slow nodes only if one job measured them together with other nodes.
 
 set -eu
 folder=${PMMPI_SCREEN:-pmmpi-screen}
@@ -30,6 +31,12 @@ echo "nodes to avoid: $(cat "$results/exclude.txt")"
 if [ -f "$results/nodes" ]; then
     # A node has no result if it was down or drained, if its job failed, or if the job has not run.
     missing=$(sort -u "$results/nodes" | while read -r node; do [ -d "$results/$node" ] || echo "$node"; done)
-    [ -z "$missing" ] || echo "nodes without a result: $(paste -sd, <<< "$missing")"
+    if [ -n "$missing" ]; then
+        echo "nodes without a result: $(paste -sd, <<< "$missing")"
+        # A node without a result has not passed, as in `pmmpi screen --fail-on slow`. Other statuses say more.
+        case "$failed ,${PMMPI_FAIL_ON:-}," in
+            [01]\ *,slow,* | [01]\ *,suspect,* | [01]\ *,unjudged,*) failed=4 ;;
+        esac
+    fi
 fi
 exit "$failed"

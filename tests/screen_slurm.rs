@@ -356,6 +356,37 @@ fn nodes_that_never_run_a_job_do_not_prevent_the_comparison() {
     site.wait_for_job(&busy);
 }
 
+/// A script replaces pmmpi, whose report has each of these statuses.
+#[test]
+fn a_node_whose_job_never_ran_is_no_pass() {
+    let folder = Folder::new("screen-join");
+    let session = folder.path().join("results/one");
+    ["node0", "node1"].iter().for_each(|node| fs::create_dir_all(session.join(node)).unwrap());
+    let pmmpi = folder.path().join("pmmpi");
+    let script = "#!/bin/sh\ncase $2 in --format) : > \"$5\"; exit 0;; -o) exit 0;; esac\nexit $STATUS\n";
+    fs::write(&pmmpi, script).unwrap();
+    fs::set_permissions(&pmmpi, fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", text(folder.path()), std::env::var("PATH").unwrap_or_default());
+    let join = |nodes: &str, fail_on: &str, status: &str| {
+        fs::write(session.join("nodes"), nodes).unwrap();
+        let mut command = Command::new("bash");
+        command.arg(path_of("screen-join.sh")).arg("one").env("PATH", &path).env("STATUS", status);
+        tool::run(command.env("PMMPI_SCREEN", folder.path()).env("PMMPI_FAIL_ON", fail_on))
+    };
+    let all = "node0\nnode1\n";
+    for fail_on in ["slow", "wrong,suspect", "unjudged,wrong"] {
+        assert_eq!(join(all, fail_on, "0").code(), 0, "{fail_on}");
+        for (status, expected) in [("0", 4), ("1", 4), ("3", 3), ("4", 4), ("125", 125)] {
+            let joined = join("node0\nnode1\nnode2\n", fail_on, status);
+            assert_eq!(joined.code(), expected, "{fail_on} {status}: {}", joined.err());
+            assert!(joined.out().ends_with("nodes without a result: node2\n"), "{}", joined.out());
+        }
+    }
+    for fail_on in ["", "wrong"] {
+        assert_eq!(join("node0\nnode1\nnode2\n", fail_on, "0").code(), 0, "{fail_on}");
+    }
+}
+
 /// slurmd itself calls the program on each node.
 #[test]
 fn an_idle_node_measures_itself_and_stops_for_a_job() {
