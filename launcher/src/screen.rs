@@ -30,6 +30,7 @@ use pmmpi_workload::screen_plan::{ScreenPlan, ScreenWork, WorkKind};
 use pmmpi_workload::{Failure, screen_report, screen_rounds, signals};
 use settings::{ScreenSettings, Works};
 use std::ffi::OsString;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 use supervisor::Supervisor;
@@ -91,7 +92,8 @@ pub fn run(typed: ScreenArgs) -> Result<End, Failure> {
 /// Refuses before the rounds what would fail only after them.
 fn check_end(settings: &ScreenSettings) -> Result<(), Failure> {
     if settings.act.is_some() {
-        act_in_slurm::check()?;
+        let out = settings.run.out.as_deref().unwrap_or(Path::new("."));
+        act_in_slurm::check(&settings.log.clone().unwrap_or_else(|| out.join(act_in_slurm::LOG)))?;
     }
     settings.log.as_deref().map(outputs::check_log).transpose()?;
     settings.archive.as_deref().map(outputs::check_archive).transpose()?;

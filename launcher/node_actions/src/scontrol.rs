@@ -1,5 +1,7 @@
 //! Slurm, as pmmpi uses it: reads nodes and changes one node.
 
+mod rights;
+
 use crate::error::{ToolError, Why};
 use crate::node_state::{self, NodeState};
 use crate::process::{self, End};

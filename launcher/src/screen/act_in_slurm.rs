@@ -6,9 +6,13 @@ use pmmpi_node_actions::{Action, Finding, MeasuredKernel, Scontrol, Settings, dr
 use pmmpi_workload::Failure;
 use pmmpi_workload::console::say;
 use serde::Deserialize;
+use std::path::Path;
 
 /// The hidden command.
 pub const COMMAND: &str = "screen-act";
+
+/// The log beside the run files, if the user names none.
+pub const LOG: &str = "node-actions.jsonl";
 
 /// The status if something needs an operator.
 const NEEDS_ATTENTION: i32 = 1;
@@ -41,7 +45,7 @@ pub fn run(typed: &ActArgs) -> Result<End, Failure> {
             "{file} has schema {version}, but this pmmpi reads only schema {SCHEMA}"
         )));
     }
-    let log = typed.log.clone().unwrap_or_else(|| typed.findings.with_file_name("node-actions.jsonl"));
+    let log = typed.log.clone().unwrap_or_else(|| typed.findings.with_file_name(LOG));
     let is_first = dry_run::is_first_use(&log);
     let action = match typed.apply {
         ApplyArg::Drain => Action::Drain,
@@ -81,7 +85,22 @@ pub fn run(typed: &ActArgs) -> Result<End, Failure> {
     Ok(End::Exited(if report.needs_attention() { NEEDS_ATTENTION } else { 0 }))
 }
 
-/// Refuses if there is no Slurm to act in.
-pub fn check() -> Result<(), Failure> {
-    Scontrol::find().map(drop).map_err(|e| Failure::usage(format_args!("--apply: {e}")))
+/// Refuses if there is no Slurm to act in, or if the user certainly may not change nodes. A dry run needs no rights. `log`
+/// is that of the screen.
+pub fn check(log: &Path) -> Result<(), Failure> {
+    let slurm = Scontrol::find().map_err(|e| Failure::usage(format_args!("--apply: {e}")))?;
+    let Some(why) = slurm.why_not_allowed() else { return Ok(()) };
+    if dry_run::is_first_use(log) {
+        say(format_args!(
+            "--apply: this screen is a dry run, because it is the first use of the log {}. A later screen needs the \
+             right to change nodes in Slurm, and this user does not have the right: {why}",
+            log.display()
+        ));
+        return Ok(());
+    }
+    Err(Failure::usage(format_args!(
+        "--apply: this user may not change nodes in Slurm: {why}\n       \
+         Start the screen as root, as SlurmUser or as a Slurm administrator. Or use --suggest in place of --apply: \
+         then pmmpi prints the commands for an administrator"
+    )))
 }
