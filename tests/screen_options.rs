@@ -156,6 +156,35 @@ fn lines(file: &Path) -> usize {
     fs::read_to_string(file).expect("a file of the program").lines().count()
 }
 
+/// The baseline is read before the first round and after the last round, and stays as it is. About 3 s.
+#[test]
+fn a_screen_is_compared_with_a_baseline() {
+    let (folder, _alone) = (Folder::new("screen-against"), rig::cluster::machine());
+    let screen = |out: &str, options: &[&str]| {
+        let mut command = Command::new(pmmpi());
+        command.args(["screen", "--rounds", "3", "--warmup", "0", "--out", out]).args(options);
+        tool::run(command.args(["--", "sleep", "0.2"]).current_dir(folder.path()))
+    };
+    screen("before", &[]).success();
+    let files = || {
+        let entries = fs::read_dir(folder.path().join("before")).expect("the baseline");
+        let mut names: Vec<_> = entries.map(|entry| entry.expect("a file").file_name()).collect();
+        names.sort();
+        names
+    };
+    let before = files();
+    let refused = screen("refused", &["--against", "missing"]);
+    let told = "pmmpi: --against missing: pmmpi cannot use this baseline\n";
+    assert!(refused.code() == 2 && refused.err().starts_with(told), "{}", refused.err());
+    assert!(tool::runs_in(&folder.path().join("refused")).is_empty());
+    let options = ["--against", "before", "--format", "json", "--fail-on", "slow,moved"];
+    let compared = screen("now", &options);
+    let found: serde_json::Value = serde_json::from_str(&compared.out()).expect("JSON");
+    let kernel = &found["against"]["kernels"][0];
+    assert!(kernel["kernel"] == "sleep" && kernel["nodes"] == 1 && kernel["change"].is_f64(), "{kernel:#}");
+    assert_eq!(files(), before);
+}
+
 /// The script of `make demo-screen`, with fewer rounds. About 10 s.
 #[test]
 fn the_demo_screens_four_hosts() {

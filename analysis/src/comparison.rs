@@ -6,6 +6,7 @@ mod limits;
 pub mod selector;
 mod side;
 mod units;
+pub mod with_baseline;
 
 use crate::input::Input;
 use crate::report::run::RunReport;

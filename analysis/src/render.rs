@@ -3,6 +3,7 @@
 //! Anyone may have made the files that names come from, so each format escapes every text that it did not write
 //! itself. docs/report.md defines each format's columns and names; they are a contract.
 
+pub mod against_baseline;
 mod aligned;
 pub mod answer;
 pub mod by_place;

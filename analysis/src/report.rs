@@ -4,6 +4,7 @@
 //! nodes are slow.
 
 pub mod accounted;
+pub mod against_baseline;
 pub mod by_place;
 mod cores_differ;
 pub mod counters;

@@ -31,6 +31,8 @@ pub mod where_slow;
 mod why;
 mod why_run;
 
+pub use class_moved::is_change_of_level;
+
 use crate::memory;
 use crate::stats::flaky::{NodeSession, RunCounts};
 use crate::stats::own_history::OwnVerdict;

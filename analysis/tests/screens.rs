@@ -8,6 +8,8 @@ mod made;
 #[expect(dead_code)]
 mod runs;
 
+#[path = "screens/against.rs"]
+mod against;
 #[path = "screens/gate.rs"]
 mod gate;
 #[path = "screens/history.rs"]

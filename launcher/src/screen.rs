@@ -105,8 +105,8 @@ fn check_end(settings: &ScreenSettings) -> Result<(), Failure> {
         return Ok(());
     }
     let said = String::from_utf8_lossy(&output.stderr);
-    let message =
-        said.trim_end().trim_start_matches("pmmpi-report: ").trim_start_matches("error: ").to_owned();
+    let message = said.trim_end().trim_start_matches("pmmpi-report: ").trim_start_matches("pmmpi: ");
+    let message = message.trim_start_matches("error: ").to_owned();
     Err(Failure { code: output.status.code().unwrap_or(OWN_FAILURE), message })
 }
 

@@ -117,6 +117,16 @@ pub fn no_screen(paths: &[PathBuf]) -> Failure {
     ))
 }
 
+/// Why there is no screen to compare with a baseline.
+pub fn no_screen_to_compare(paths: &[PathBuf]) -> Failure {
+    let named: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+    Failure::usage(format!(
+        "--against compares the latest screen with a baseline, but there is no run file of pmmpi screen in {}\n       \
+         To compare other runs, use: pmmpi compare BASELINE NEW",
+        named.join(", ")
+    ))
+}
+
 /// A part of 1 from a percentage of 0 to `most`.
 pub fn fraction(name: &str, percent: f64, most: f64) -> Result<f64, Failure> {
     match (0.0..=most).contains(&percent) {

@@ -58,7 +58,7 @@ Class: same processor, microcode, memory, Linux kernel, work (docs/report.md).
 {EXIT_STATUS}
 With --fail-on: 3 if a condition is true, 4 if pmmpi could not judge nodes.
 Select: --since T, --until T, --node LIST, --class C, --run ID, --where K=V.
-Also: --by core|rank|..., --correlate, --fdr, --resets, --exit (docs/report.md).
+Also: --by, --correlate, --fdr, --resets, --exit, --against (docs/report.md).
 Example: pmmpi report --format json a.pmr | jq '.nodes[].verdict'"
     )
 }
@@ -153,6 +153,9 @@ pub struct ReportArgs {
     /// False discovery rate in percent
     #[arg(long, value_name = "X", default_value = "1", value_parser = percent, allow_negative_numbers = true, hide = true)]
     pub fdr: f64,
+    /// Compare the class of each kernel of the latest screen with the screens in PATH
+    #[arg(long, value_name = "PATH", hide = true)]
+    pub against: Vec<PathBuf>,
     /// Make classes by: cpu,memory,LABEL,... or none
     #[arg(long, value_name = "KEYS")]
     pub class_by: Option<ClassBy>,
@@ -327,8 +330,8 @@ pub enum FailOn {
     Suspect,
     /// A node is odd: its facts differ from most nodes of its class, or from a large class with the same work
     Odd,
-    /// A class is slower than before, or a node is slower since its maintenance, or at least 5 nodes are slower
-    /// since the same change of their facts
+    /// A class is slower than before or than in the baseline (--against), or a node is slower since its maintenance,
+    /// or at least 5 nodes are slower since the same change of their facts
     Moved,
     /// A node is in the session before the latest session, but not in the latest session
     Missing,

@@ -6,6 +6,7 @@ use clap::ValueEnum;
 use pmmpi_analysis::render::screen as screen_sentences;
 use pmmpi_analysis::report::Report;
 use pmmpi_analysis::report::accounted::Group;
+use pmmpi_analysis::report::against_baseline::KernelAgainst;
 use pmmpi_analysis::report::screen::ScreenReport;
 use pmmpi_analysis::stats::own_history::OwnVerdict;
 use pmmpi_analysis::stats::verdict_rule::Verdict;
@@ -22,7 +23,8 @@ pub fn plain(report: &Report, fail_on: &[FailOn], partial: bool) -> u8 {
     // A check that cannot compare any node must not succeed.
     let looks_at_nodes = fail_on.iter().any(|what| matches!(what, FailOn::Slow | FailOn::Suspect));
     let is_open = (fail_on.contains(&FailOn::Unjudged) && unjudged(report) > 0)
-        || (looks_at_nodes && is_nothing_judged(report));
+        || (looks_at_nodes && is_nothing_judged(report))
+        || is_baseline_open(report.screen.as_ref(), fail_on);
     match is_open {
         true => COULD_NOT_JUDGE,
         false => u8::from(partial),
@@ -68,8 +70,16 @@ fn is_open(screen: &ScreenReport, fail_on: &[FailOn]) -> bool {
     let is_nothing_judged = screen.screened.iter().all(|node| node.verdict.is_none());
     let is_unjudged = screen.screened.iter().any(|node| node.not_compared().next().is_some());
     let has_no_result = screen_sentences::without_result(screen).is_some();
-    (looks_at_nodes && (is_nothing_judged || has_no_result))
+    is_baseline_open(Some(screen), fail_on)
+        || (looks_at_nodes && (is_nothing_judged || has_no_result))
         || (fail_on.contains(&FailOn::Unjudged) && (is_unjudged || has_no_result))
+}
+
+/// True if the user asks whether a class became slower, and the baseline does not show it for each kernel.
+fn is_baseline_open(screen: Option<&ScreenReport>, fail_on: &[FailOn]) -> bool {
+    let mut kernels =
+        screen.and_then(|screen| screen.against.as_ref()).into_iter().flat_map(|of| &of.kernels);
+    fail_on.contains(&FailOn::Moved) && kernels.any(|of| of.moved.is_none())
 }
 
 /// The status of `pmmpi screen --gate`: 0 if all nodes are fit to return, 3 if one is not, else 4.
@@ -172,7 +182,8 @@ pub fn is_nothing_judged(report: &Report) -> bool {
     accounted.judged + accounted.own_history == 0 && !report.nodes.iter().any(is_judged)
 }
 
-/// True if a whole class became slower, or nodes with their maintenance or a change of their facts.
+/// True if a whole class is slower than it was or than in the baseline, or nodes became slower with their maintenance or a
+/// change of their facts.
 fn is_class_slower(report: &Report) -> bool {
     /// What the facts of many nodes changed by less is no news.
     const LEAST: f64 = 0.01;
@@ -181,7 +192,10 @@ fn is_class_slower(report: &Report) -> bool {
         let maintenance = node.history.events.maintenance.as_ref().filter(|_| node.is_current());
         maintenance.is_some_and(|maintenance| maintenance.is_certain && maintenance.change > 0.0)
     };
+    let mut next_to_baseline =
+        report.screen.iter().filter_map(|screen| screen.against.as_ref()).flat_map(|of| &of.kernels);
     moved.into_iter().any(|moved| moved.change > 0.0)
+        || next_to_baseline.any(KernelAgainst::is_slower)
         || report.nodes.iter().any(is_slower_since_maintenance)
         || report
             .reconfigured

@@ -1,9 +1,10 @@
 //! `pmmpi report`, and the result of `pmmpi screen`.
 
+use super::baseline::Baseline;
 use super::findings::findings;
 use crate::cli::exit_statuses::PARTIAL;
 use crate::cli::failure::{Failure, say};
-use crate::cli::inputs::{fraction, no_screen, nothing, paths, reading, runs};
+use crate::cli::inputs::{fraction, no_screen, no_screen_to_compare, nothing, paths, reading, runs};
 use crate::cli::options::{ExitStyle, ReportArgs, ReportFormat, ScreenReportArgs};
 use crate::cli::outputs::{for_place, json, writable, write};
 use crate::cli::{ended_early, nagios, verdict_status};
@@ -12,7 +13,8 @@ use pmmpi_analysis::input::importers::{self, Decoding};
 use pmmpi_analysis::input::resets::Resets;
 use pmmpi_analysis::render::origin::Origin;
 use pmmpi_analysis::render::{
-    answer, by_place, csv, first_warnings, html, markdown, node_list, one_line, openmetrics, text,
+    against_baseline, answer, by_place, csv, first_warnings, html, markdown, node_list, one_line,
+    openmetrics, text,
 };
 use pmmpi_analysis::report::gate;
 use pmmpi_analysis::report::run::Details;
@@ -44,18 +46,23 @@ pub fn report(options: &ReportArgs, decoding: Decoding, what: What) -> Result<u8
     // Each counter takes time and memory, and verdicts need only some.
     let only = (!options.correlate).then_some(report::COUNTERS.as_slice());
     let places = report::PlaceSettings { by: options.by.map(Level::from), decoding: decoding.clone() };
+    let usual = reading(&options.of_others, &options.select, options.class_by.clone(), decoding);
     let from = importers::ImportOptions {
         counters: only,
         with_medians: !options.no_history,
-        ..reading(&options.of_others, &options.select, options.class_by.clone(), decoding)
+        // Facts of nodes may have changed since the baseline, so the same class is not enough.
+        keep_parts: usual.keep_parts || !options.against.is_empty(),
+        ..usual
     };
     let trust = validation::folder().map(|folder| Trust::read(&folder)).unwrap_or_default();
     let resets = options.resets.as_deref().map(Resets::read).transpose();
     let resets = resets.map_err(|reason| Failure::usage(format!("--resets {reason}")))?;
     if matches!(what, What::Screen(asked) if asked.check) {
+        Baseline::read(&options.against, &from, &trust)?;
         return options.output.as_deref().map_or(Ok(0), |file| writable(file).map(|()| 0));
     }
     let paths = paths("report", &options.paths)?;
+    let (baseline, has_lost_baseline) = baseline(options, what, &from, &trust)?;
     let details = match (options.format, what) {
         (ReportFormat::Json, _) | (ReportFormat::Text, What::Report) => Details::Shown,
         (ReportFormat::Md | ReportFormat::Html, _) => Details::Shown,
@@ -74,8 +81,14 @@ pub fn report(options: &ReportArgs, decoding: Decoding, what: What) -> Result<u8
         files: input.files,
         made_unix_ns: now_unix_ns(),
     };
-    let partial = input.is_partial();
+    let partial = input.is_partial() || has_lost_baseline;
+    let against = baseline.map(|baseline| baseline.next_to(&input, &from, &settings));
     let mut report = Report::new(input, &trust, &settings, &places);
+    match (&mut report.screen, against) {
+        (Some(screen), against) => screen.against = against,
+        (None, Some(_)) => return Err(no_screen_to_compare(&paths)),
+        (None, None) => {}
+    }
     report.warnings.extend(ended_early::warnings(&paths, &report.runs));
     report.warnings.sort();
     if let (What::Screen(asked), screen) = (what, report.screen.as_mut()) {
@@ -108,6 +121,26 @@ pub fn report(options: &ReportArgs, decoding: Decoding, what: What) -> Result<u8
     let status = said_status(&report, options, what, partial);
     std::mem::forget(report); // the program ends, and a large report takes long to free
     Ok(status)
+}
+
+/// The baseline that the user named. The flag is true if a screen has lost its baseline since the check before its rounds:
+/// the rest of the result is worth more than an error.
+fn baseline(
+    options: &ReportArgs,
+    what: What,
+    from: &importers::ImportOptions,
+    trust: &Trust,
+) -> Result<(Option<Baseline>, bool), Failure> {
+    if matches!(what, What::Screen(asked) if asked.suspects) {
+        return Ok((None, false));
+    }
+    match (what, Baseline::read(&options.against, from, trust)) {
+        (What::Screen(_), Err(failure)) => {
+            say(&failure.message);
+            Ok((None, true))
+        }
+        (_, read) => Ok((read?, false)),
+    }
 }
 
 /// The report in its format.
@@ -151,6 +184,14 @@ fn say_beside(report: &Report, format: ReportFormat) {
         && let Some(accounted) = answer::accounted(report)
     {
         say(&one_line(&accounted));
+    }
+    // These formats have no place for classes.
+    if matches!(
+        format,
+        ReportFormat::Csv | ReportFormat::Openmetrics | ReportFormat::Exclude | ReportFormat::Nodefile
+    ) {
+        let sentences = report.screen.iter().flat_map(against_baseline::sentences);
+        sentences.for_each(|sentence| say(&one_line(&sentence)));
     }
     // These formats have no place for warnings.
     if matches!(format, ReportFormat::Csv | ReportFormat::Openmetrics) {

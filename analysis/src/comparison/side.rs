@@ -59,7 +59,21 @@ impl Side {
             }
         }
         groups.extend(jobs.into_values());
-        let mut runs: Vec<SideRun> = groups.iter().map(|rows| SideRun::of(table, own, rows, by)).collect();
+        let run = |rows: &Vec<usize>| {
+            let run = SideRun::of(table, rows, by);
+            SideRun { values: values_at(table, own, run.row), ..run }
+        };
+        Self::in_order(groups.iter().map(run).collect())
+    }
+
+    /// The rounds of screens, without values beside the time. In a screen, each node works for itself, so each node has
+    /// runs of its own.
+    pub fn of_screens(table: &RunTable, by: &ClassBy) -> Self {
+        let rows = (0..table.len()).filter(|row| is_of_screen(table, *row));
+        Self::in_order(rows.map(|row| SideRun::of(table, &[row], by)).collect())
+    }
+
+    fn in_order(mut runs: Vec<SideRun>) -> Self {
         runs.sort_by(|a, b| {
             (a.started_unix_ns, &a.unit)
                 .cmp(&(b.started_unix_ns, &b.unit))
@@ -92,14 +106,13 @@ impl SideRun {
         }
     }
 
-    /// A run on several nodes takes as long as on its slowest node.
-    fn of(table: &RunTable, own: &HashMap<&str, &RunReport>, rows: &[usize], by: &ClassBy) -> Self {
+    /// A run on several nodes takes as long as on its slowest node. The result has no values yet.
+    fn of(table: &RunTable, rows: &[usize], by: &ClassBy) -> Self {
         let slowest = rows.iter().copied().max_by(|a, b| table.elapsed_s[*a].total_cmp(&table.elapsed_s[*b]));
         let row = slowest.unwrap_or(rows[0]);
         let nodes: BTreeSet<String> = rows.iter().map(|row| table.node_name(*row).to_owned()).collect();
         let is_own = table.is_own(row);
-        let parts = table.parts.get(row).and_then(|parts| table.all_parts.get(*parts as usize));
-        let report = own.get(table.runs.get(table.run.at(row)).unwrap_or_default()).filter(|_| is_own);
+        let parts = parts_of(table, row);
         Self {
             unit: nodes.iter().map(String::as_str).collect::<Vec<_>>().join("+"),
             run: table.run_id(row),
@@ -108,14 +121,30 @@ impl SideRun {
             session: table.session_name(row).map(str::to_owned),
             started_unix_ns: table.started_unix_ns[row],
             elapsed_s: table.elapsed_s[row],
-            values: match report {
-                Some(report) => values_of(report),
-                None => {
-                    let counter = |(name, values): (&String, &Vec<f64>)| (name.clone(), values[row]);
-                    table.counters.iter().map(counter).filter(|(_, value)| value.is_finite()).collect()
-                }
-            },
+            values: BTreeMap::new(),
             nodes,
+        }
+    }
+}
+
+/// True for a round of a screen: not for a median, because other runs of it may be in the table.
+pub fn is_of_screen(table: &RunTable, row: usize) -> bool {
+    table.median_of(row).is_none() && parts_of(table, row).is_some_and(Parts::are_of_screen)
+}
+
+/// What the class of a row consists of.
+fn parts_of(table: &RunTable, row: usize) -> Option<&Parts> {
+    table.parts.get(row).and_then(|parts| table.all_parts.get(*parts as usize))
+}
+
+/// The values of a row beside its time. `own` has the runs of pmmpi, by id.
+fn values_at(table: &RunTable, own: &HashMap<&str, &RunReport>, row: usize) -> BTreeMap<String, f64> {
+    let report = own.get(table.runs.get(table.run.at(row)).unwrap_or_default());
+    match report.filter(|_| table.is_own(row)) {
+        Some(report) => values_of(report),
+        None => {
+            let counter = |(name, values): (&String, &Vec<f64>)| (name.clone(), values[row]);
+            table.counters.iter().map(counter).filter(|(_, value)| value.is_finite()).collect()
         }
     }
 }
@@ -138,7 +167,7 @@ fn is_selected(table: &RunTable, row: usize, selector: &Selector) -> bool {
         Selector::Path(_) => true,
         Selector::Session(name) => table.session_name(row).unwrap_or_default() == name,
         Selector::Label(key, value) => {
-            let parts = table.parts.get(row).and_then(|parts| table.all_parts.get(*parts as usize));
+            let parts = parts_of(table, row);
             parts.is_some_and(|parts| parts.get(&Key::Named(key.clone())) == Some(value))
         }
         Selector::Time(from, to) => {

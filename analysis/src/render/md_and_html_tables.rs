@@ -3,7 +3,8 @@
 use super::cells::{self, class_numbers, classes, interval, percent, probability, seconds};
 use super::tabular::{Cell, Table, left, name, or_dash, right, words};
 use super::{
-    by_place, goes_with_slowness, last_run, more, probes, run_spread, run_table, screen, shown, where_slow,
+    against_baseline, by_place, goes_with_slowness, last_run, more, probes, run_spread, run_table, screen,
+    shown, where_slow,
 };
 use crate::report::Report;
 use crate::stats::own_history::{Course, OwnVerdict};
@@ -30,7 +31,13 @@ pub fn of(report: &Report, top: usize) -> Vec<Table> {
     ];
     let [nodes, rest @ ..] = all;
     let of_screen = report.screen.iter().flat_map(|of| {
-        [screen::nodes(of, top), screen::links(of, top), screen::wrong_links(of, top), screen::kernels(of)]
+        [
+            screen::nodes(of, top),
+            screen::links(of, top),
+            screen::wrong_links(of, top),
+            screen::kernels(of),
+            against_baseline::table(of),
+        ]
     });
     [nodes]
         .into_iter()

@@ -1,5 +1,6 @@
 //! The result of `pmmpi screen` in sentences and tables.
 
+use super::against_baseline;
 use super::cells::{percent, shortened};
 use super::more;
 use super::tabular::{Cell, Table, left, name, or_dash, right, words};
@@ -82,6 +83,7 @@ pub fn answer(screen: &ScreenReport) -> Vec<String> {
     }
     sentences.extend(wrong_data(screen));
     sentences.extend(not_screened(screen));
+    sentences.extend(against_baseline::sentences(screen));
     sentences
 }
 

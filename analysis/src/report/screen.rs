@@ -1,5 +1,6 @@
 //! The result of `pmmpi screen`: one answer per node, from all kernels together.
 
+use super::against_baseline::AgainstBaseline;
 use super::job_nodes::{self, NamesInSlurm};
 use super::run::RunReport;
 use super::screen_kernels::Kernels;
@@ -51,6 +52,9 @@ pub struct ScreenReport {
     /// The answers for repaired nodes; empty if the user did not ask for them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub gate: Vec<GateAnswer>,
+    /// The screen next to a baseline; `None` if the user did not ask for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub against: Option<AgainstBaseline>,
 }
 
 /// A slow link between two nodes. Several may share a cable or a switch.
@@ -126,16 +130,23 @@ pub fn settings_of(settings: &JudgeSettings, kernels: usize, sessions: usize) ->
     settings
 }
 
+/// The rounds of the latest screen among `runs`; none if there is no screen.
+pub fn rounds_of_latest<'a>(
+    runs: impl DoubleEndedIterator<Item = &'a RunReport> + Clone,
+) -> Vec<(&'a RunReport, &'a ScreenedRun)> {
+    let Some(latest) = runs.clone().rev().find(|run| run.screened.is_some()) else { return Vec::new() };
+    let of_screen = runs.filter(|run| run.series == latest.series);
+    of_screen.filter_map(|run| Some((run, run.screened.as_ref()?))).collect()
+}
+
 impl ScreenReport {
     /// The latest screen among `runs`, with the verdicts on its nodes; `None` if there is none. Also gives each of `nodes`
     /// its kernels, and suggests to drain a node with a wrong result. `table` has the times of all runs.
     pub fn of(runs: &[RunReport], nodes: &mut [NodeReport], table: &RunTable) -> Option<Self> {
-        let latest = runs.iter().rev().find(|run| run.screened.is_some())?;
-        let of_screen: Vec<(&RunReport, &ScreenedRun)> = runs
-            .iter()
-            .filter(|run| run.series == latest.series)
-            .filter_map(|run| Some((run, run.screened.as_ref()?)))
-            .collect();
+        let of_screen = rounds_of_latest(runs.iter());
+        if of_screen.is_empty() {
+            return None;
+        }
         let kernels = Kernels::of(&of_screen, table);
         let reports = kernels.reports(nodes);
         let summaries = kernels.summaries(&reports);
@@ -187,6 +198,7 @@ impl ScreenReport {
             kernel_of_class,
             warnings: kernels.cores_differ(),
             gate: Vec::new(),
+            against: None,
         })
     }
 

@@ -4,7 +4,7 @@ use super::history::{History, SessionMedian};
 use super::judged_session::Sessions;
 use super::measured_again;
 use super::node_report::{ClassMoved, ClassReport};
-use crate::stats::own_history::{self, OwnHistorySettings, OwnVerdict, SessionTime};
+use crate::stats::own_history::{self, OwnChange, OwnHistorySettings, OwnVerdict, SessionTime};
 use crate::stats::{node_median, within_nodes};
 
 /// The level of a class in its sessions is known less well than that of a node: how much it usually varies (ln T), and
@@ -87,16 +87,28 @@ struct Step {
 impl Step {
     fn of(settings: &OwnHistorySettings, effects: &[f64], centres: &[Option<f64>]) -> Option<Self> {
         let known: Vec<usize> = (0..effects.len()).filter(|at| centres[*at].is_some()).collect();
-        let level = |at: &usize| SessionTime { time: effects[*at], runs: u32::MAX, ..SessionTime::default() };
-        let series: Vec<SessionTime> = known.iter().map(level).collect();
-        let settings = &OwnHistorySettings { assumed: ASSUMED, ..*settings };
-        // No other classes show how much sessions vary.
-        let between = own_history::between_neighbours(&series, settings);
-        let change = own_history::changes(&[&series], between, settings).pop().flatten()?;
+        let change = change_of_levels(known.iter().map(|at| effects[*at]), settings)?;
         let since = change.since.filter(|_| change.verdict != OwnVerdict::Same)?;
         let sign = (change.now - change.before).signum();
         Some(Self { first: known[since], before: known[since - 1], last: *known.last()?, sign })
     }
+}
+
+/// True if this change of a class (ln T), from one session to the next, is larger than the differences between sessions in
+/// which nothing changed.
+pub fn is_change_of_level(change: f64, settings: &OwnHistorySettings) -> bool {
+    let change = change_of_levels([0.0, change].into_iter(), settings);
+    change.is_some_and(|change| change.verdict != OwnVerdict::Same)
+}
+
+/// The change in a series of levels (ln T), in the order of the sessions.
+fn change_of_levels(levels: impl Iterator<Item = f64>, settings: &OwnHistorySettings) -> Option<OwnChange> {
+    let level = |time: f64| SessionTime { time, runs: u32::MAX, ..SessionTime::default() };
+    let series: Vec<SessionTime> = levels.map(level).collect();
+    let settings = &OwnHistorySettings { assumed: ASSUMED, ..*settings };
+    // No other classes show how much sessions vary.
+    let between = own_history::between_neighbours(&series, settings);
+    own_history::changes(&[&series], between, settings).pop().flatten()
 }
 
 fn moved(

@@ -85,16 +85,9 @@ pub struct ScreenArgs {
     /// Write the result to FILE
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Exit with 3 if a node is WHAT: slow or suspect
-    #[arg(
-        long,
-        value_name = "WHAT",
-        value_enum,
-        default_value = "never",
-        hide_possible_values = true,
-        hide_default_value = true
-    )]
-    pub fail_on: ScreenFailOn,
+    /// Exit with 3 on WHAT: slow, suspect, moved
+    #[arg(long, value_name = "WHAT", value_enum, value_delimiter = ',', hide_possible_values = true)]
+    pub fail_on: Vec<ScreenFailOn>,
     /// Call a node slow only if it is slower than its class by more than PERCENT (default: 3)
     #[arg(long, value_name = "PERCENT", hide = true)]
     pub delta: Option<String>,
@@ -118,6 +111,10 @@ pub struct ScreenArgs {
     /// Compare with the screens in DIR, and add this screen
     #[arg(long, value_name = "DIR")]
     pub archive: Option<PathBuf>,
+    /// Say for each kernel whether its class as a whole is slower or faster than in the screens in PATH: run files, a
+    /// folder or an archive. pmmpi never writes there
+    #[arg(long, value_name = "PATH", hide = true)]
+    pub against: Vec<PathBuf>,
     /// Check whether these repaired nodes are fit to return
     #[arg(long, value_name = "NODES")]
     pub gate: Option<String>,
@@ -226,4 +223,6 @@ pub enum ScreenFailOn {
     Never,
     Slow,
     Suspect,
+    /// A class is slower than before or than in the baseline (--against)
+    Moved,
 }

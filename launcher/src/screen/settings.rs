@@ -117,8 +117,11 @@ fn report(typed: &ScreenArgs) -> Vec<OsString> {
     if typed.format != ScreenFormat::Text {
         option("--format", named(typed.format.to_possible_value()));
     }
-    if typed.fail_on != ScreenFailOn::Never {
-        option("--fail-on", named(typed.fail_on.to_possible_value()));
+    for what in typed.fail_on.iter().filter(|what| **what != ScreenFailOn::Never) {
+        option("--fail-on", named(what.to_possible_value()));
+    }
+    for path in &typed.against {
+        option("--against", path.into());
     }
     for (name, value) in [("--delta", &typed.delta), ("--fdr", &typed.fdr)] {
         if let Some(value) = value {

@@ -1,6 +1,7 @@
 //! Shows the result of `pmmpi screen`.
 
 use super::{line, table, warnings};
+use crate::render::against_baseline;
 use crate::render::answer::own_history;
 use crate::render::nhc;
 use crate::render::screen::{answer, gate, kernels, links, measured, nodes, wrong_links};
@@ -33,6 +34,7 @@ pub fn result(text: &mut String, screen: &ScreenReport, more: &[String], top: us
     table(text, &links(screen, top));
     table(text, &wrong_links(screen, top));
     table(text, &kernels(screen));
+    table(text, &against_baseline::table(screen));
 }
 
 fn suggestions(text: &mut String, screen: &ScreenReport) {

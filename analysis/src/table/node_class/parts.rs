@@ -67,6 +67,11 @@ impl Parts {
         self.iter().find(|(known, _)| *known == key).map(|(_, text)| text)
     }
 
+    /// True for a round of `pmmpi screen`, also in an archive.
+    pub(crate) fn are_of_screen(&self) -> bool {
+        self.get(&Key::Ranks).is_some_and(|ranks| ranks.ends_with(PER_NODE))
+    }
+
     /// The parts that make up a class.
     pub(crate) fn making_up(&self, by: &ClassBy, is_own: bool) -> Self {
         let parts = self.0.iter().filter(|(key, _)| by.makes_up(key, is_own));
@@ -91,7 +96,7 @@ impl Parts {
         }
         let asked = |key: Key| by.has(&key).then(|| self.get(&key));
         let command = asked(Key::Command).flatten().map(str::to_owned);
-        let ranks = asked(Key::Ranks).flatten().map(|ranks| match ranks.ends_with("per node") {
+        let ranks = asked(Key::Ranks).flatten().map(|ranks| match ranks.ends_with(PER_NODE) {
             true => format!("({ranks})"),
             false => format!("({ranks} ranks)"),
         });
@@ -166,10 +171,13 @@ pub(super) fn of_work(run: &Run) -> Vec<(Key, Arc<str>)> {
     labels.chain([(Key::Command, super::command(run).into())]).collect()
 }
 
+/// The end of the number of ranks in a screen.
+const PER_NODE: &str = "per node";
+
 /// In a screen, the number of all ranks plays no part: each node works for itself, and suspects run more rounds.
 fn ranks_of(ranks: usize, run: &Run) -> String {
     match run.screened {
-        Some(_) => format!("{} per node", count(ranks, "rank")),
+        Some(_) => format!("{} {PER_NODE}", count(ranks, "rank")),
         None => format!("{ranks} of {}", run.size),
     }
 }

@@ -1,0 +1,76 @@
+//! `--against`: the baseline of a screen.
+
+use crate::cli::failure::Failure;
+use crate::cli::inputs::reads_a_pipe;
+use pmmpi::record::Run;
+use pmmpi_analysis::comparison::with_baseline;
+use pmmpi_analysis::input::importers::ImportOptions;
+use pmmpi_analysis::input::{self, Input};
+use pmmpi_analysis::report::against_baseline::AgainstBaseline;
+use pmmpi_analysis::report::run::RunReport;
+use pmmpi_analysis::report::warnings;
+use pmmpi_analysis::table::selection::Selection;
+use pmmpi_analysis::verdicts::JudgeSettings;
+use pmmpi_events::validation::Trust;
+use std::path::PathBuf;
+
+/// The runs of the baseline. pmmpi only reads it.
+pub struct Baseline {
+    paths: Vec<String>,
+    input: Input<()>,
+}
+
+impl Baseline {
+    /// Reads all of `paths`; `None` if there are none. If a part of the baseline cannot be used, a change could be due to
+    /// what is missing.
+    pub fn read(paths: &[PathBuf], from: &ImportOptions, trust: &Trust) -> Result<Option<Self>, Failure> {
+        if paths.is_empty() {
+            return Ok(None);
+        }
+        let named: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+        let unusable = |why: &str| {
+            Failure::usage(format!(
+                "--against {}: pmmpi cannot use this baseline\n       {why}",
+                named.join(", ")
+            ))
+        };
+        if reads_a_pipe(paths) {
+            return Err(unusable("Name files or folders, because pmmpi cannot read a pipe a second time"));
+        }
+        // The user selects runs of the screen. The baseline has a path of its own.
+        let from = ImportOptions {
+            selection: Selection::default(),
+            with_medians: false,
+            path: None,
+            node: None,
+            metric: None,
+            progress: Default::default(),
+            ..from.clone()
+        };
+        let input = input::read(paths, &from, trust, |_: &Run| ());
+        if input.is_partial() || input.is_empty() {
+            let all = input.warnings.iter().cloned().chain(warnings::of_results(&input.results));
+            let all = all.map(|warning| format!("{}\n       {}", warning.message, warning.code.advice()));
+            return Err(unusable(&all.collect::<Vec<_>>().join("\n       ")));
+        }
+        if !with_baseline::has_screen(&input) {
+            return Err(unusable(
+                "It has no time of a screen. Name the run files or the archive of pmmpi screen",
+            ));
+        }
+        Ok(Some(Self { paths: named, input }))
+    }
+
+    /// The latest screen in `input`, next to this baseline. `from` is how `input` was read.
+    pub fn next_to(
+        &self,
+        input: &Input<RunReport>,
+        from: &ImportOptions,
+        settings: &JudgeSettings,
+    ) -> AgainstBaseline {
+        AgainstBaseline {
+            baseline: self.paths.clone(),
+            kernels: with_baseline::of_latest_screen(input, &self.input, &from.class_by, settings),
+        }
+    }
+}

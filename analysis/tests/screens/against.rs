@@ -1,0 +1,156 @@
+//! `--against`: whether the class of a kernel as a whole is slower or faster than in a baseline.
+
+use super::common::*;
+use super::made::*;
+use serde_json::Value;
+use std::path::Path;
+
+/// A screen of 21 nodes on this day, in a folder of its own: its files.
+fn screen(folder: &Path, name: &str, day: i64, kernels: &[&'static str], triad: f64) -> Vec<String> {
+    let screen = Screen { kernels: kernels.to_vec(), ..Screen::of(day, 21) };
+    let times = |at: At<'_>| Outcome::Times(if at.kernel == "triad" { triad } else { 1.0 });
+    screen.write(&folder.join(name), times)
+}
+
+fn path(folder: &Folder, name: &str) -> String {
+    folder.path().join(name).display().to_string()
+}
+
+/// What the JSON has about each kernel.
+fn kernels(found: &Value) -> Vec<Value> {
+    assert_valid("report", found);
+    found["against"]["kernels"].as_array().unwrap().clone()
+}
+
+#[test]
+fn a_class_that_moved_is_told_for_each_kernel() {
+    let folder = Folder::new();
+    let before = screen(folder.path(), "before", 0, &["triad", "dgemm"], 1.0);
+    let (baseline, archive) = (path(&folder, "before"), path(&folder, "archive"));
+    assert!(report(&words(&["export", "--output", &archive], &before)).status.success());
+    let slower = screen(folder.path(), "slower", 5, &["triad", "dgemm"], 1.05);
+    let of_files: Vec<&str> = before.iter().flat_map(|file| ["--against", file.as_str()]).collect();
+    for against in [&["--against", &baseline][..], &["--against", &archive], &of_files] {
+        let found = json(&screen_report(&slower, &[against, &["--format", "json"]].concat()));
+        let all = kernels(&found);
+        let said = |of: &Value| format!("{} {} {}", of["kernel"].as_str().unwrap(), of["moved"], of["nodes"]);
+        let all_said: Vec<String> = all.iter().map(said).collect();
+        assert_eq!(all_said, ["dgemm false 21", "triad true 21"], "{all:#?}");
+        let [low, change, high] =
+            [&all[1]["ci"][0], &all[1]["change"], &all[1]["ci"][1]].map(|of| of.as_f64());
+        assert!(change.is_some_and(|change| (0.045..0.055).contains(&change)), "{all:#?}");
+        assert!(low < change && change < high, "{all:#?}");
+    }
+    let against = &["--against", &baseline][..];
+    let moved = "the class of triad (21 nodes) as a whole is 5.";
+    let text = out(&screen_report(&slower, against));
+    let lines: Vec<&str> = text.lines().filter(|line| line.starts_with(moved)).collect();
+    let [line] = lines[..] else { panic!("{text}") };
+    assert!(line.contains(" % slower than in the baseline ("), "{line}");
+    assert!(text.contains("\nno certain change of a class compared with the baseline: dgemm\n"), "{text}");
+    assert!(text.contains("\nAGAINST BASELINE  NODES  SLOWER"), "{text}");
+    for format in ["text", "md", "html"] {
+        let text = out(&report(&words(&[&["report", "--format", format], against].concat(), &slower)));
+        assert!(text.contains(moved), "{format}: {text}");
+    }
+    for format in ["csv", "openmetrics", "exclude"] {
+        let said = err(&screen_report(&slower, &[against, &["--format", format]].concat()));
+        assert!(said.contains(moved), "{format}: {said}");
+    }
+    let status =
+        |files: &[String]| screen_report(files, &[against, &["--fail-on", "moved"]].concat()).status.code();
+    assert_eq!(status(&slower), Some(3));
+    // The baseline itself, and a faster screen.
+    assert_eq!(status(&screen(folder.path(), "same", 6, &["triad", "dgemm"], 1.0)), Some(0));
+    let faster = screen(folder.path(), "faster", 7, &["triad", "dgemm"], 0.95);
+    assert_eq!(status(&faster), Some(0));
+    assert!(out(&screen_report(&faster, against)).contains(" % faster than in the baseline ("));
+    // Without a baseline, nothing changes.
+    let plain = json(&screen_report(&slower, &["--format", "json"]));
+    assert!(plain.get("against").is_none());
+}
+
+/// A change that is small, but certain for these two screens, may come from the room.
+#[test]
+fn what_healthy_screens_differ_by_is_no_change() {
+    let folder = Folder::new();
+    screen(folder.path(), "before", 0, &["triad", "dgemm"], 1.0);
+    let now = screen(folder.path(), "now", 5, &["triad", "dgemm"], 1.01);
+    let baseline = path(&folder, "before");
+    let all = kernels(&json(&screen_report(&now, &["--against", &baseline, "--format", "json"])));
+    assert!(all.iter().all(|of| of["moved"] == false), "{all:#?}");
+}
+
+/// New facts make another class, but a change of the class since an update is what the user asks for.
+#[test]
+fn nodes_with_another_linux_kernel_are_compared() {
+    let folder = Folder::new();
+    screen(folder.path(), "before", 0, &["triad"], 1.0);
+    let updated = Screen::of(5, 21).write_changed(
+        &folder.path().join("now"),
+        |_| Outcome::Times(1.05),
+        |run| {
+            for facts in run.nodes.iter_mut().filter_map(|node| node.facts.as_mut()) {
+                facts.hardware.kernel = Some("6.12.0".to_owned());
+            }
+        },
+    );
+    let baseline = path(&folder, "before");
+    let all = kernels(&json(&screen_report(&updated, &["--against", &baseline, "--format", "json"])));
+    assert!(all.len() == 1 && all[0]["moved"] == true && all[0]["nodes"] == 21, "{all:#?}");
+}
+
+#[test]
+fn a_kernel_that_the_baseline_does_not_have_is_open() {
+    let folder = Folder::new();
+    screen(folder.path(), "before", 0, &["dgemm"], 1.0);
+    let now = screen(folder.path(), "now", 5, &["triad", "dgemm"], 1.0);
+    let (baseline, own) = (path(&folder, "before"), path(&folder, "now"));
+    let against = ["--against", baseline.as_str()];
+    let found = json(&screen_report(&now, &[&against[..], &["--format", "json"]].concat()));
+    let all = kernels(&found);
+    assert!(all.len() == 2 && all[0]["moved"] == false && all[1]["moved"].is_null(), "{all:#?}");
+    assert!(["class", "change", "ci", "moved"].iter().all(|key| all[1]["null_reasons"][key].is_string()));
+    let checked = screen_report(&now, &[&against[..], &["--fail-on", "moved"]].concat());
+    assert_eq!(checked.status.code(), Some(4));
+    assert!(
+        out(&checked)
+            .contains("pmmpi cannot tell whether the class of triad changed: the baseline has no time")
+    );
+    // The same screen is no baseline of itself.
+    let itself = ["--against", own.as_str(), "--format", "json"];
+    let all = kernels(&json(&screen_report(&now, &itself)));
+    assert!(all.len() == 2 && all.iter().all(|of| of["moved"].is_null()), "{all:#?}");
+}
+
+#[test]
+fn a_baseline_that_cannot_be_used_is_refused() {
+    let folder = Folder::new();
+    let now = screen(folder.path(), "now", 5, &["triad"], 1.0);
+    let csv = folder.put("other.csv", "node,elapsed_s\nn1,1.0\n").display().to_string();
+    let damaged = folder.put("damaged/a.pmr", "no run").parent().unwrap().display().to_string();
+    for (baseline, why) in [
+        ("/nonexistent", "No such file"),
+        (csv.as_str(), "It has no time of a screen"),
+        (damaged.as_str(), "damaged/a.pmr"),
+    ] {
+        let told = format!("--against {baseline}: pmmpi cannot use this baseline\n");
+        for output in [
+            report(&["screen", "--check", "--against", baseline]),
+            report(&words(&["report", "--against", baseline], &now)),
+        ] {
+            let said = err(&output);
+            assert!(output.status.code() == Some(2) && out(&output).is_empty(), "{said}");
+            assert!(said.contains(&told) && said.contains(why), "{said}");
+        }
+        // The rounds are over: the rest of the result is worth more.
+        let kept = screen_report(&now, &["--against", baseline]);
+        assert_eq!(kept.status.code(), Some(1), "{}", err(&kept));
+        assert!(out(&kept).starts_with("screen of 21 nodes") && err(&kept).contains(&told), "{}", err(&kept));
+    }
+    let baseline = path(&folder, "now");
+    assert!(report(&["screen", "--check", "--against", &baseline]).status.success());
+    let no_screen = report(&["report", "--against", &baseline, &csv]);
+    assert!(no_screen.status.code() == Some(2), "{}", err(&no_screen));
+    assert!(err(&no_screen).contains("pmmpi compare BASELINE NEW"), "{}", err(&no_screen));
+}
