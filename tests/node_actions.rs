@@ -161,6 +161,30 @@ fn a_slow_node_is_drained_with_its_reason() {
     assert!(site.field("node2", "Reason").starts_with(&format!("{REASON} [root@")));
 }
 
+/// Before the first round, and not in a dry run, which needs no right.
+#[test]
+fn a_user_who_may_not_change_nodes_is_told_so() {
+    let site = Site::new();
+    let pmmpi = text(tool::for_anybody(&site.folder));
+    fs::set_permissions(site.folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    let screen = |user: &str| {
+        let id = [format!("--reuid={user}"), format!("--regid={user}")];
+        let screen = ["--clear-groups", &pmmpi, "screen", "--rounds", "1", "--warmup", "0", "--out", "runs"];
+        let apply = ["--apply", "drain", "--log", "log", "--", "true"];
+        let words = [&[id[0].as_str(), &id[1]], &screen[..], &apply].concat();
+        tool::run(&mut site.slurm.command(site.folder.path(), "setpriv", &words))
+    };
+    const NOBODY: &str = "65534";
+    screen(NOBODY).success();
+    fs::write(site.file("log"), "").unwrap();
+    fs::set_permissions(site.file("log"), fs::Permissions::from_mode(0o666)).unwrap();
+    let refused = screen(NOBODY);
+    let told = "--apply: this user may not change nodes in Slurm (scontrol says: ";
+    assert!(refused.code() == 2 && refused.err().contains(told), "{} {}", refused.code(), refused.err());
+    screen("0").success();
+    assert_eq!(tool::runs_in(&site.file("runs")).len(), 2);
+}
+
 /// Also with a mark of pmmpi's in the comment and the features, and also if the node passed.
 #[test]
 fn a_node_that_others_took_is_left_alone() {

@@ -1,6 +1,5 @@
 //! `pmmpi-report screen`, as `pmmpi screen` starts it and as users do: files of screens, with and without an archive.
 
-#[expect(dead_code)]
 mod common;
 #[path = "screens/made.rs"]
 mod made;

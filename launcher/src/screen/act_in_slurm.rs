@@ -85,22 +85,18 @@ pub fn run(typed: &ActArgs) -> Result<End, Failure> {
     Ok(End::Exited(if report.needs_attention() { NEEDS_ATTENTION } else { 0 }))
 }
 
-/// Refuses if there is no Slurm to act in, or if the user certainly may not change nodes. A dry run needs no rights. `log`
-/// is that of the screen.
+/// Refuses if there is no Slurm to act in, or if the user may not change nodes. A dry run needs no right. `log` is that
+/// of the screen.
 pub fn check(log: &Path) -> Result<(), Failure> {
     let slurm = Scontrol::find().map_err(|e| Failure::usage(format_args!("--apply: {e}")))?;
-    let Some(why) = slurm.why_not_allowed() else { return Ok(()) };
     if dry_run::is_first_use(log) {
-        say(format_args!(
-            "--apply: this screen is a dry run, because it is the first use of the log {}. A later screen needs the \
-             right to change nodes in Slurm, and this user does not have the right: {why}",
-            log.display()
-        ));
         return Ok(());
     }
-    Err(Failure::usage(format_args!(
-        "--apply: this user may not change nodes in Slurm: {why}\n       \
-         Start the screen as root, as SlurmUser or as a Slurm administrator. Or use --suggest in place of --apply: \
-         then pmmpi prints the commands for an administrator"
-    )))
+    slurm.why_not_allowed().map_or(Ok(()), |answer| {
+        Err(Failure::usage(format_args!(
+            "--apply: this user may not change nodes in Slurm (scontrol says: {answer})\n       \
+             Start the screen as root, as SlurmUser or as a Slurm administrator. Or use --suggest in place of --apply: \
+             then pmmpi prints the commands for an administrator"
+        )))
+    })
 }
