@@ -1,7 +1,7 @@
 #!/bin/sh
 # Makes the archives and the Debian package, installs them and uses them as a site would. Runs as root. Tests the binary
 # archive in a root file system with Debian 11 (glibc 2.31, Open MPI 4.1.0), and the package in a root file system with
-# Debian 12, the release of this machine.
+# Debian 12, the release on which this script runs.
 #
 # usage: test.sh BUILD_FOLDER VERSION
 set -eu
@@ -103,7 +103,7 @@ inside bookworm "apt-get install -y -q --no-install-recommends /tmp/pmmpi.deb > 
 
 step "source archive, without a network"
 tar -xJf "$dist/$source.tar.xz" -C "$work"
-# Builds all programs that a rank needs. FULL=1 also builds the report, which takes as long as any first build.
+# Builds all programs that a rank needs. FULL=1 also builds pmmpi-report, which takes much longer.
 what="-p pmmpi-launcher -p pmmpi-agent -p pmmpi-topology"
 [ -z "${FULL-}" ] || what="--workspace --exclude pmmpi-runner --lib --bins"
 (

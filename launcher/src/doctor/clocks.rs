@@ -91,9 +91,11 @@ pub fn time_service(machine: &dyn Machine) -> Check {
                 return Check::limits(
                     NAME,
                     found,
-                    "each rank also reads a clock that is never slewed, and pmmpi widens the bounds by the \
-                     slew",
-                    "chronyc tracking || ntpq -p   # wait until the correction is small",
+                    "the bounds of a run become wider: each rank compares the clock with a clock that is \
+                     never slewed, and pmmpi adds the slew to the bounds",
+                    format!(
+                        "chronyc tracking || ntpq -p   # wait until the correction is at most {limit_ppm} ppm"
+                    ),
                 );
             }
             Check::ok(

@@ -31,9 +31,9 @@ fn measured_alone(task: &Task) -> Option<String> {
     let ranks = task.launch.size.map_or("several ranks".to_owned(), |size| format!("{size} ranks"));
     let why = match task.launch.family {
         Some(_) => {
-            "a program such as a shell started pmmpi on each rank. A later MPI program may need the rank's \
-             only MPI_Init, so pmmpi measures each rank alone. To measure all ranks together, add \
-             --mode ranks"
+            "a program such as a shell started pmmpi on each rank. In each rank, only one program can call \
+             MPI_Init. pmmpi leaves this call to the programs of the shell, so pmmpi measures each rank \
+             alone. To measure all ranks together, add --mode ranks"
         }
         None if launcher == "srun" => {
             "without an MPI process manager, so pmmpi measures each rank alone. To measure all ranks \
@@ -54,9 +54,10 @@ fn too_many_groups(task: &Task) -> Option<String> {
     let is_exact = groups.len() < 2 || fit_at_once(of_threads.flat_map(|set| &set.groups));
     (!is_exact).then(|| {
         format!(
-            "the processor has too few counters for the events of {} together: the Linux kernel counts each \
-             event for only a part of the time, and pmmpi scales the counts. With one group in each launch, \
-             more counts are exact: pmmpi repeat --runs K --groups {} -- LAUNCHER ARGS... pmmpi PROGRAM",
+            "the processor has too few counters for the events of the groups {} together: the Linux kernel \
+             counts each event for only a part of the time, and pmmpi scales the counts. With one group in \
+             each launch, more counts are exact: pmmpi repeat --runs K --groups {} -- LAUNCHER ARGS... pmmpi \
+             PROGRAM",
             groups.join(" and "),
             groups.join(",")
         )
