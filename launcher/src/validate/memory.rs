@@ -152,8 +152,8 @@ impl MemoryControllers {
         let bytes = room.array_bytes.saturating_mul(room::ARRAYS);
         if let Some(node) = room::elsewhere(&self.root, self.hardware_thread, arrays.start(), bytes) {
             let why = format!(
-                "a part of the arrays lies on NUMA node {node}, which does not belong to the measured socket: \
-                 check `numactl --membind`"
+                "a part of the arrays lies on NUMA node {node}, which does not belong to the measured \
+                 socket: check `numactl --membind`"
             );
             return nothing(Quality::Unavailable, &why);
         }
