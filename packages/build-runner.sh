@@ -24,8 +24,8 @@ END
 )
 if [ -z "$family" ]; then
     echo "build-runner: $mpicc: its mpi.h is neither Open MPI's nor of the MPICH family (MPICH, Intel MPI, MVAPICH, Cray)." >&2
-    echo "              Without a runner, pmmpi measures MPI programs as usual, but each rank of a plain program alone," >&2
-    echo "              and cannot screen several nodes." >&2
+    echo "              Without a runner, pmmpi measures MPI programs as usual, but it measures each rank of a plain" >&2
+    echo "              program alone, and cannot screen several nodes." >&2
     exit 1
 fi
 

@@ -40,7 +40,8 @@ pub enum What<'a> {
 pub fn report(options: &ReportArgs, decoding: Decoding, what: What) -> Result<u8, Failure> {
     let settings = settings(options)?;
     if options.exit == ExitStyle::Nagios && options.format != ReportFormat::Text && options.output.is_none() {
-        let hint = "--exit nagios writes its line to stdout: write the report to a file with -o FILE";
+        let hint =
+            "--exit nagios writes a status line to stdout: with a --format other than text, add -o FILE";
         return Err(Failure::usage(hint));
     }
     // Each counter takes time and memory, and verdicts need only some.

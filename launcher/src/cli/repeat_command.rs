@@ -91,9 +91,12 @@ impl Repetition {
         self.groups.iter().try_for_each(|group| check_group("--groups", group))?;
         let words = |command: &String| match shell_words::split(command) {
             Ok(words) => match words.first() {
-                Some(first) if first.contains('=') && !first.contains('/') => Err(Failure::own(
-                    format_args!("--compare: pmmpi starts `{command}` without a shell: write env {command}"),
-                )),
+                Some(first) if first.contains('=') && !first.contains('/') => {
+                    Err(Failure::own(format_args!(
+                        "--compare: no shell sets the variables at the beginning of `{command}`: write \
+                         env {command}"
+                    )))
+                }
                 _ => Ok(words.into_iter().map(OsString::from).collect()),
             },
             Err(_) => Err(Failure::own(format_args!("--compare: in `{command}` a quote is not closed"))),

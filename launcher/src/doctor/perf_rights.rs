@@ -153,8 +153,8 @@ pub fn capabilities(machine: &dyn Machine) -> Check {
     }
     // setcap on pmmpi's file is no fix: it makes the process secure, see above.
     let fix = format!(
-        "# best: lower {PARANOID} on all nodes, see above. For one shell on this node (up to level 2, and not \
-         in a container):\n\
+        "# best: lower {PARANOID} on all nodes, see above. Or start one shell with more rights on this \
+         node (only at level 2 or below, and not in a container):\n\
          sudo setpriv --reuid $(id -u) --regid $(id -g) --init-groups --inh-caps +perfmon \\\n    \
          --ambient-caps +perfmon bash"
     );

@@ -339,7 +339,7 @@ impl<'a> Parser<'a> {
             }
             "min" => Step::Min,
             "max" => Step::Max,
-            _ => return Err(self.malformed("a function other than min, max and round")),
+            _ => return Err(self.malformed("an unknown function (known: min, max, round)")),
         };
         self.sum()?;
         self.expects(b',', "a comma and a second value were expected")?;

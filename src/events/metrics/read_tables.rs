@@ -222,7 +222,7 @@ impl RawMeaning {
                 Err(error) => Err(format!("{name}: {error}")),
             },
             (None, None, Some(reason)) => Ok(Meaning::Absent(reason)),
-            _ => Err(format!("{name}: one of event, formula and absent is needed")),
+            _ => Err(format!("{name}: exactly one of event, formula and absent is needed")),
         }
     }
 }
