@@ -319,7 +319,7 @@ fn a_change_next_to_a_class_that_moved_is_called_so() {
     assert!((history["class_change"].as_f64().unwrap() - 0.06).abs() < 0.005, "{history}");
     let text = out(&report(&["report", path]));
     assert!(text.contains("% faster, relative to its class, than it was until 2026-11-13"), "{text}");
-    assert!(text.contains("\nBEFORE is corrected for the later change of the class"), "{text}");
+    assert!(text.contains("\nBEFORE is corrected for later changes of the whole class"), "{text}");
 }
 
 /// All three nodes of a class became slower: nothing shows whether the nodes or the work changed.

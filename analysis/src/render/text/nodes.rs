@@ -113,7 +113,10 @@ pub fn changed(text: &mut String, nodes: &[NodeReport], names: &NodeNames, top: 
     }
     and_more(text, hidden, "more node");
     if nodes[..shown].iter().any(|node| answer::is_relative(node)) {
-        line(text, "BEFORE is corrected for the later change of the class, so BEFORE and NOW are comparable");
+        line(
+            text,
+            "BEFORE is corrected for later changes of the whole class, so BEFORE and NOW are comparable",
+        );
     }
 }
 
