@@ -33,8 +33,8 @@ The column `where` of an event table shows what a count includes in the metrics 
 - socket: everything that runs on all sockets of the run's nodes, including other programs.
 
 Task, core and socket are scopes. pmmpi does not divide a count of scope socket by a count of scope task. If the L3
-cache counts its own misses, these counts have the scope socket. Then `l3_miss_rate` has no value, but `l3_miss_ratio`
-has a value.
+cache itself counts its requests and misses, these counts have the scope socket. Then `l3_miss_rate`, which divides by
+instructions (scope task), has no value, but `l3_miss_ratio`, which divides by requests, has a value.
 
 ";
 
@@ -45,8 +45,9 @@ Section 5 of AMD-2008 has the results of two programs, called classic and improv
 samples. A count is the number of samples, multiplied by the sampling period. (pmmpi itself does not sample.) Tests
 reproduce every value that the tables compute from the samples, to the printed digits. Some points need an explanation:
 
-- The \"Elapsed time\" of its tables comes from a clock and not from counts; \"Seconds\" in 5.2 is `seconds_by_cycles`.
-- 5.2 divides by the printed Seconds, which are rounded to four places. Without this rounding, five of the six
+- \"Elapsed time\" in these tables comes from a clock and not from counts; \"Seconds\" in section 5.2 is
+  `seconds_by_cycles`.
+- Section 5.2 divides by the printed Seconds, which are rounded to four places. Without this rounding, five of the six
   bandwidths differ from the printed values:
 
   | bandwidth, MB/s | classic | improved |
@@ -55,14 +56,15 @@ reproduce every value that the tables compute from the samples, to the printed d
   | write | 5.8883, as printed | 9.5869 (printed: 9.5871) |
   | DRAM | 360.1273 (printed: 360.1268) | 2016.4503 (printed: 2016.4778) |
 
-- The values of 5.3 and 5.4 result only if the period of retired instructions is ten times the period of all other
-  events. But sections 4.3.1 and 4.4.1 suggest the same period for instructions and data cache accesses. With equal
-  periods, the data cache request rate of the classic program would be 5.894 instead of 0.589.
-- The prose of 5.3 computes \"1/0.014\" for the improved program, and gives one miss per 71.5 instructions. 1/0.014 is
-  71.4, and the unrounded rate gives 70.1. For the classic program, the prose computes \"1/0.085\", and gives 11.8; the
-  unrounded rate gives 11.7.
-- 4.3.4 says that the unit mask of the L3 events selects cores. AMD withdrew this: in revision 3.48 of publication 31116
-  (2010) all cores must be selected. So the metrics `l3_data_*` use events that each core counts itself.
+- The values of sections 5.3 and 5.4 result only if the period of retired instructions is ten times the period of all
+  other events. But sections 4.3.1 and 4.4.1 suggest the same period for instructions and data cache accesses. With
+  equal periods, the data cache request rate of the classic program would be 5.894 instead of 0.589.
+- The prose of section 5.3 computes \"1/0.014\" for the improved program, and gives one miss per 71.5 instructions. But
+  1/0.014 is 71.4, and the unrounded rate gives 70.1. For the classic program, the prose computes \"1/0.085\", and gives
+  11.8; the unrounded rate gives 11.7.
+- Section 4.3.4 says that the unit mask of the L3 events selects cores. AMD withdrew this: in revision 3.48 of
+  publication 31116 (2010) all cores must be selected. So the metrics `l3_data_*` use events that each core counts
+  itself.
 ";
 
 /// The whole page.
