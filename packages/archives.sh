@@ -40,8 +40,9 @@ binary_archive() {
     install -D "$build/pmmpi/bin/pmmpi" "$stage/bin/pmmpi" # static
     install "$build/pmmpi/lib/pmmpi/libpmmpi_agent.so" "$stage/lib/pmmpi" # links glibc 2.17: see launcher/agent/build.rs
 
-    # pmmpi-report and pmmpi-topology load no library at run time, so they can be static. hwloc asks libudev for the
-    # names of disks, which pmmpi does not use. Debian has no static libudev, so a stub that finds no disk replaces it.
+    # pmmpi-report and pmmpi-topology load no library at run time, so they can be static. pmmpi-topology links hwloc,
+    # which asks libudev for the names of disks. Debian has no static libudev, and pmmpi does not use the names, so a
+    # stub that finds no disk replaces libudev.
     echo "static programs ..."
     for function in udev_new udev_unref udev_device_new_from_subsystem_sysname udev_device_get_property_value \
         udev_device_unref udev_device_new_from_syspath udev_device_get_sysattr_value; do

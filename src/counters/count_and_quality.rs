@@ -182,15 +182,15 @@ impl fmt::Display for WhyUnavailable {
             WhyUnavailable::Open(errno) => write!(f, "pmmpi could not open the counter (errno {errno})"),
             WhyUnavailable::Closed => f.write_str(
                 "no counter is open: the program closed the counter's descriptor, or pmmpi could not open \
-                 the counter here",
+                 the counter at this place",
             ),
             WhyUnavailable::Unreadable => f.write_str(
                 "this user may execute the program's file but may not read the file, so the Linux kernel \
                  does not count the program",
             ),
             WhyUnavailable::NeverScheduled => f.write_str(
-                "never counted: there were more events than free counters, or the program started a program \
-                 whose file this user may not read",
+                "never counted: there were more events than free counters, or the program started another \
+                 program, which the Linux kernel does not count because this user may not read its file",
             ),
             WhyUnavailable::NoSnapshot => f.write_str("the rank did not complete its work"),
             WhyUnavailable::NotOnItsCores => f.write_str(

@@ -251,7 +251,7 @@ pub fn meaning(verdict: Verdict) -> Option<&'static str> {
         ),
         Verdict::Fast => Some(
             "faster than its class by more than --delta (default: 3 %), and an outlier in the class: its \
-             results may be wrong, or it has another configuration",
+             results may be wrong, or its configuration differs from that of the class",
         ),
         Verdict::Wrong => Some("computed a wrong result, so its times do not count"),
         Verdict::Ok => None,

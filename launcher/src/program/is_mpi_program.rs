@@ -134,7 +134,8 @@ pub fn unseen(program: &Path) -> &'static str {
             "the program's C library is musl, but the agent works only in programs that use glibc"
         }
         _ if mode & 0o6000 != 0 => {
-            "the program runs as another user or group, so the loader ignores LD_PRELOAD"
+            "the program has the set-user-id or set-group-id bit, so the loader ignores LD_PRELOAD, which \
+             loads the agent"
         }
         _ => {
             "the program may use only MPI sessions (MPI_Session_init), may call MPI through dlopen and dlsym, \

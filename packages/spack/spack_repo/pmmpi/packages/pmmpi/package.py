@@ -1,5 +1,5 @@
-# spack repo add packages/spack/spack_repo/pmmpi, then `spack install --no-checksum pmmpi` in the folder of
-# pmmpi-VERSION-source.tar.xz. Spack 1.0 or later asks for this layout of folders.
+# To install pmmpi: `spack repo add packages/spack/spack_repo/pmmpi`, then `spack install --no-checksum pmmpi` in the
+# folder of pmmpi-VERSION-source.tar.xz. Spack 1.0 or later asks for this layout of folders.
 
 import os
 
@@ -28,7 +28,8 @@ class Pmmpi(MakefilePackage):
 
     @property
     def build_targets(self):
-        # Spack installs the dependencies (DEPS=:), and install() builds the runner for Spack's MPI (MPIS=).
+        # DEPS=: make installs no dependencies, because Spack installs them. MPIS=: make builds no runner, because
+        # install() builds the runner for Spack's MPI.
         return ["tool", "DEPS=:", "MPIS="]
 
     def setup_build_environment(self, env):
