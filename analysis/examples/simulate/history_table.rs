@@ -45,26 +45,26 @@ fn rows() -> Vec<(&'static str, Fleet, u64)> {
 pub fn print() {
     println!("\n## Each node against its own history\n");
     println!(
-        "1000 nodes, 7 runs per node and session. ln T has a normal distribution. The standard deviation"
-    );
-    println!("is 1.5 % between nodes, 0.3 % between the sessions of a node, and 0.3 % between the runs of a");
-    println!(
-        "node in a session. In addition, each session makes all nodes slower or faster together, with a"
+        "Each fleet has 1000 nodes, with 7 runs per node and session. ln T has a normal distribution. The"
     );
     println!(
-        "standard deviation of 2 % (0 % in the row with 1 node). The simulation makes 1 % of the runs 10"
+        "standard deviation is 1.5 % between nodes, 0.3 % between the sessions of a node, and 0.3 % between"
+    );
+    println!("the runs of a node in a session. In addition, each session makes all nodes slower or faster");
+    println!(
+        "together, with a standard deviation of 2 % (0 % in the row with 1 node). The simulation makes 1 % of"
     );
     println!(
-        "to 30 % slower, and 1 % of the nodes 1 to 12 % slower from a random session on. If a row differs"
+        "the runs 10 to 30 % slower, and 1 % of the nodes 1 to 12 % slower from a random session on. If a row"
     );
     println!(
-        "from these values, its name says so. \"t3\" means that the deviations of a node's sessions have a t"
+        "differs from these values, its name says so. \"t3\" means that the deviations of a node's sessions"
     );
     println!(
-        "distribution with 3 degrees of freedom, so that some nodes have single bad sessions. A row has"
+        "have a t distribution with 3 degrees of freedom, so that some nodes have single bad sessions. A row"
     );
     println!(
-        "100 fleets; with 20 nodes, it has 1000 fleets, and with 5 nodes or 1 node, it has 2000 fleets."
+        "has 100 fleets; with 20 nodes, it has 1000 fleets, and with 5 nodes or 1 node, it has 2000 fleets."
     );
     println!();
     println!(

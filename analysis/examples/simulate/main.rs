@@ -73,32 +73,29 @@ fn main() {
 fn reference() {
     println!("## Reference fleets\n");
     println!(
-        "2000 nodes, 7 runs per node. ln T has a normal distribution, with a standard deviation of 1.5 %"
+        "Each fleet has 2000 nodes, with 7 runs per node. ln T has a normal distribution, with a standard"
     );
     println!(
-        "between nodes and of 0.3 % between the runs of a node. The simulation makes 1 % of the runs 10 to 30"
+        "deviation of 1.5 % between nodes and of 0.3 % between the runs of a node. The simulation makes 1 %"
+    );
+    println!("of the runs 10 to 30 % slower, and 1 % of the nodes 3 to 12 % slower (uniformly distributed).");
+    println!(
+        "Precision and recall count only these runs and nodes as slow. \"Recall, nodes > 5 % slower\" counts"
     );
     println!(
-        "% slower, and 1 % of the nodes 3 to 12 % slower (uniformly distributed). Precision and recall count"
+        "only those slow nodes that the simulation makes more than 5 % slower. \"False per fleet\" is the mean"
     );
     println!(
-        "only these runs and nodes as slow. \"Recall, nodes > 5 % slower\" counts only those slow nodes that"
+        "number of false findings. SLOW is the verdict of pmmpi. \"mean, z > 3\", \"Tukey 1.5 on medians\", \"MAD"
+    );
+    println!("z > 3.5\" and \"fixed > 5 %\" are simple rules for comparison");
+    println!(
+        "(`analysis/examples/simulate/methods.rs`). The last row counts runs, not nodes: it is pmmpi's test"
     );
     println!(
-        "the simulation makes more than 5 % slower. \"False per fleet\" is the mean number of false findings."
+        "for slow runs. This test uses Benjamini-Hochberg (BH) at 1 % over all runs of the class. A slow run"
     );
-    println!(
-        "SLOW is the verdict of pmmpi. \"mean, z > 3\", \"Tukey 1.5 on medians\", \"MAD z > 3.5\" and \"fixed > 5 %\""
-    );
-    println!(
-        "are simple rules for comparison (`analysis/examples/simulate/methods.rs`). The last row counts runs,"
-    );
-    println!(
-        "not nodes: it is pmmpi's test for slow runs. This test uses Benjamini-Hochberg (BH) at 1 % over all"
-    );
-    println!(
-        "runs of the class. A slow run must also be more than 2 % slower than the median of its node.\n"
-    );
+    println!("must also be more than 2 % slower than the median of its node.\n");
     for count in [FLEETS, MANY] {
         println!("{count} fleets:\n");
         heading();
@@ -114,15 +111,21 @@ fn reference() {
 fn robustness() {
     println!("## Other fleets\n");
     println!(
-        "{FLEETS} fleets per row. If a row names a verdict, the nodes with this verdict count as found. \"Or"
+        "{FLEETS} fleets per row. If a row names a verdict, the nodes with this verdict count as found. \"Or more\""
     );
     println!(
-        "more\" also counts the nodes with a stronger verdict; the order is SUSPECT, SLOW-TAIL, SLOW. With"
+        "also counts the nodes with a stronger verdict; the order is SUSPECT, SLOW-TAIL, SLOW. With 3 runs,"
     );
     println!(
-        "3 runs, no node is SLOW-TAIL or SLOW. If a method finds nothing, the table shows a precision of"
+        "no node is SLOW-TAIL or SLOW. If a method finds nothing, the table shows a precision of 1.000. In"
     );
-    println!("1.000. A node of another kind counts as slow only if it is slow for its kind.\n");
+    println!(
+        "rows with \"two kinds of nodes\", a third of the nodes are of a slower kind: healthy nodes of this"
+    );
+    println!(
+        "kind are 15 % slower than healthy nodes of the other kind. A node counts as slow only if it is slow"
+    );
+    println!("for its kind.\n");
     heading();
     let five = Recipe { slow_node_share: 0.05, ..Recipe::default() };
     for (name, score) in cases::of_methods(&five, 0..FLEETS) {
@@ -133,13 +136,10 @@ fn robustness() {
     let two = Recipe { other_kind: Some((0.34, 0.15)), ..Recipe::default() };
     for (name, score) in cases::of_methods(&two, 0..FLEETS) {
         if ["fixed > 5 %", "SLOW"].contains(&name) {
-            row(
-                &format!("one class, a third of its nodes are of another kind and 15 % slower: {name}"),
-                &score,
-            );
+            row(&format!("two kinds of nodes in one class: {name}"), &score);
         }
     }
-    row("the same fleets, two declared classes: SLOW", &cases::of_declared_kinds(&two, 0..FLEETS));
+    row("two kinds of nodes in two declared classes: SLOW", &cases::of_declared_kinds(&two, 0..FLEETS));
     for (runs, least) in [(3, Verdict::Suspect), (3, Verdict::Slow), (5, Verdict::Slow)] {
         let score = cases::of_verdict(&Recipe { runs, ..Recipe::default() }, 0..FLEETS, least);
         row(

@@ -35,35 +35,41 @@ pub fn print(part: u64) {
     println!(
         "The recall and the results about SLOW nodes count the nodes with the verdict SLOW; in a class of"
     );
-    println!("fewer than 20 nodes, they also count SLOW-TAIL. Three results count SLOW and SLOW-TAIL in all");
     println!(
-        "classes: \"`slower_by_at_least` true\", \"slower by 3 %\" and \"pairs of nodes with SLOW-TAIL or more,"
+        "fewer than 20 nodes, they also count SLOW-TAIL. Three results are about the nodes that are SLOW or"
     );
     println!(
-        "in the wrong order\". \"Warned\" is the share of the fleets for which the report gives the warning"
+        "SLOW-TAIL, in all classes. \"`slower_by_at_least` true\" is the share of these nodes for which this"
     );
     println!(
-        "that fits the row: `few-anchors`, `round-effects`, `time-order`, `dependent-runs`, `unequal-runs`"
+        "limit is true. \"Slower by 3 %\" is the share that is really more than 3 % slower. \"Pairs of nodes"
     );
     println!(
-        "or `bimodal-class`. \"Rounding warned\" refers to `rounded-times`, \"noise warned\" to `noise-floor`,"
+        "with SLOW-TAIL or more, in the wrong order\" is the share of their pairs for which the report lists"
     );
     println!(
-        "\"round effects warned\" to `round-effects`, \"composition warned\" to `composition-changed`, and"
+        "the less slow node first (only pairs that differ by more than 1 % count). \"Warned\" is the share of"
     );
     println!(
-        "\"class warned\" to `class-moved`. \"Class moved\" means that the report finds a change of the class."
+        "the fleets for which the report gives the warning that fits the row: `few-anchors`, `round-effects`,"
     );
     println!(
-        "\"Drains\" are nodes that the report advises to drain. A drain is false if the node is at most 5 %"
+        "`time-order`, `dependent-runs`, `unequal-runs` or `bimodal-class`. \"Rounding warned\" refers to"
     );
     println!(
-        "slower than the median of the other nodes. \"Stated\" is the limit that pmmpi promises, or the"
+        "`rounded-times`, \"noise warned\" to `noise-floor`, \"round effects warned\" to `round-effects`,"
     );
     println!(
-        "condition for the warning. It is empty if pmmpi promises nothing. We chose the methods and the limits"
+        "\"composition warned\" to `composition-changed`, and \"class warned\" to `class-moved`. \"Class moved\""
     );
-    println!("with other seeds.\n");
+    println!(
+        "means that the report finds a change of the class. \"Drains\" are nodes that the report advises to"
+    );
+    println!("drain. A drain is false if the node is at most 5 % slower than the median of the other nodes.");
+    println!(
+        "\"Stated\" is the limit that pmmpi promises, or the condition for the warning. It is empty if pmmpi"
+    );
+    println!("promises nothing. We chose the methods and the limits with other seeds.\n");
     println!("| case | fleets | result | stated | measured |\n|---|---|---|---|---|");
     for Case { name, fleets, rates, stated } in cases() {
         let fleets = (fleets / part).max(1);
@@ -132,7 +138,7 @@ fn suspects() -> Vec<Case> {
     let small = [("suspects that are SLOW", ""), ("suspects that are OK", "<= 0.01"), ("warned", "")];
     for (nodes, others) in [(3, 1), (10, 0), (10, 3), (20, 3)] {
         let name =
-            format!("{nodes} nodes, 1 of them 8 % slow; second session: this node and {others} healthy");
+            format!("{nodes} nodes, 1 of them 8 % slow; second session: this node and {}", healthy(others));
         let of = Again { nodes, slow: 1, others, ..AGAIN };
         cases.push(case(name, 500, &small, move |seeds| part_of_class::suspects_again(of, seeds)));
     }
@@ -140,8 +146,9 @@ fn suspects() -> Vec<Case> {
         [(200, 1, 0.06, 1), (200, 1, 0.06, 2), (100, 30, 0.1, 21), (44, 15, 0.1, 9)]
     {
         let name = format!(
-            "{nodes} nodes, {slow} of them {:.0} % slow; second session: all slow nodes and {others} healthy",
-            100.0 * by
+            "{nodes} nodes, {slow} of them {:.0} % slow; second session: all slow nodes and {}",
+            100.0 * by,
+            healthy(others)
         );
         let of = Again { nodes, slow, by, others, ..AGAIN };
         let stated = [("suspects that are OK", "<= 0.01")];
@@ -159,6 +166,10 @@ fn suspects() -> Vec<Case> {
         part_of_class::rotating,
     ));
     cases
+}
+
+fn healthy(nodes: usize) -> String {
+    format!("{nodes} healthy node{}", if nodes == 1 { "" } else { "s" })
 }
 
 fn rounding() -> Vec<Case> {

@@ -39,17 +39,17 @@ pub fn print(part: u64) {
     let past_four = ScreenRecipe { kernels: 4, ..past };
     let healthy_past = ScreenRecipe { slow_share: 0.0, ..past_four };
     for (name, recipe, fleets) in [
-        ("1 kernel, nodes 3 to 12 % slower", one, 200),
-        ("4 kernels, nodes 3 to 12 % slower", four, 60),
+        ("1 kernel, 1 % of the nodes 3 to 12 % slower", one, 200),
+        ("4 kernels, 1 % of the nodes 3 to 12 % slower", four, 60),
         ("4 kernels, no slow node", healthy, 60),
-        ("1 kernel, rounds differ by 2 %, nodes 3 to 12 % slower", rounds, 60),
+        ("1 kernel, rounds differ by 2 %, 1 % of the nodes 3 to 12 % slower", rounds, 60),
         ("4 kernels, rounds differ by 2 %, no slow node", healthy_rounds, 60),
     ] {
         row(name, &screens::of(recipe, seeds(fleets, part), slow));
     }
     for (name, recipe, fleets) in [
-        ("1 kernel after five screens, nodes 2 to 12 % slower", past, 40),
-        ("4 kernels after five screens, nodes 2 to 12 % slower", past_four, 20),
+        ("1 kernel after five screens, 1 % of the nodes 2 to 12 % slower", past, 40),
+        ("4 kernels after five screens, 1 % of the nodes 2 to 12 % slower", past_four, 20),
         ("4 kernels after five screens, no slow node", healthy_past, 20),
     ] {
         row(name, &screens::of(recipe, seeds(fleets, part), slowed));

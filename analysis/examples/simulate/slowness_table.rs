@@ -33,21 +33,21 @@ pub fn print() {
     println!("their number does.");
     println!();
     println!(
-        "A finding, within or between nodes, is false if the counter or fact has nothing to do with the"
+        "A finding, within or between nodes, is false if the counter or fact has nothing to do with the time."
     );
     println!(
-        "time, as the two counters in the row with DIMMs. \"Only counts longer\" is the share of the found"
+        "In the row with DIMMs, this includes the two counters. \"Only counts longer\" is the share of the"
     );
     println!(
-        "counters that the report marks with \"=time\". For such a counter, the report finds no higher rate in"
+        "found counters that the report marks with \"=time\". For such a counter, the report finds no higher"
     );
     println!(
-        "slow runs, so perhaps the counter only counts for a longer time. \"Mean rho\" is the mean correlation"
+        "rate in slow runs, so perhaps the counter only counts for a longer time. \"Mean rho\" is the mean"
     );
     println!(
-        "(rho) of the two counters with the time. \"Intervals that contain the true value\" is the share of the"
+        "correlation (rho) of the two counters with the time. \"Intervals that contain the true value\" is the"
     );
-    println!("intervals of rho that contain this mean.\n");
+    println!("share of the intervals of rho that contain this mean.\n");
     println!(
         "| case | fleets | found within nodes | fact found between nodes | only counts longer | mean rho | \
          intervals that contain the true value | classes with a false finding | \
@@ -86,16 +86,20 @@ fn rows() -> Vec<(&'static str, Fleet, u64)> {
             Fleet { slow_runs: 0.005, ..SC18 },
             400,
         ),
-        ("the same, 1 % slow (SC18)", SC18, 400),
-        ("the same, 3 % slow", Fleet { slow_runs: 0.03, ..SC18 }, 400),
-        ("the same, 10 % slow", Fleet { slow_runs: 0.1, ..SC18 }, 400),
-        ("20 x 7, 10 % slow", Fleet { nodes: 20, slow_runs: 0.1, ..SC18 }, 1000),
-        ("190 x 7, 1 % slow, with fewer counts", Fleet { truth: Truth::Falls, ..SC18 }, 400),
-        ("190 x 7, no slow runs, correlation 0.3 in all runs", moderate, 400),
-        ("190 x 3, no slow runs, correlation 0.3 in all runs", Fleet { runs: 3, ..moderate }, 400),
-        ("1 x 100, 5 % slow", Fleet { nodes: 1, runs: 100, slow_runs: 0.05, ..SC18 }, 1000),
+        ("the same, 1 % of runs slow (SC18)", SC18, 400),
+        ("the same, 3 % of runs slow", Fleet { slow_runs: 0.03, ..SC18 }, 400),
+        ("the same, 10 % of runs slow", Fleet { slow_runs: 0.1, ..SC18 }, 400),
+        ("20 x 7, 10 % of runs slow", Fleet { nodes: 20, slow_runs: 0.1, ..SC18 }, 1000),
+        ("190 x 7, 1 % of runs slow, with fewer counts", Fleet { truth: Truth::Falls, ..SC18 }, 400),
+        ("190 x 7, no slow runs, the two counters have a correlation of 0.3 with the time", moderate, 400),
         (
-            "190 x 7, 3 % slow, counts per second are constant",
+            "190 x 3, no slow runs, the two counters have a correlation of 0.3 with the time",
+            Fleet { runs: 3, ..moderate },
+            400,
+        ),
+        ("1 x 100, 5 % of runs slow", Fleet { nodes: 1, runs: 100, slow_runs: 0.05, ..SC18 }, 1000),
+        (
+            "190 x 7, 3 % of runs slow, counts per second are constant",
             Fleet { truth: Truth::PerSecond, slow_runs: 0.03, ..SC18 },
             400,
         ),
@@ -105,11 +109,11 @@ fn rows() -> Vec<(&'static str, Fleet, u64)> {
             400,
         ),
         ("nothing: 190 x 7, no slow runs", Fleet { slow_runs: 0.0, ..none }, 1000),
-        ("nothing: 190 x 7, 1 % slow", none, 1000),
-        ("nothing: 190 x 3, 1 % slow", Fleet { runs: 3, ..none }, 1000),
-        ("nothing: 20 x 7, 10 % slow", Fleet { nodes: 20, slow_runs: 0.1, ..none }, 2000),
+        ("nothing: 190 x 7, 1 % of runs slow", none, 1000),
+        ("nothing: 190 x 3, 1 % of runs slow", Fleet { runs: 3, ..none }, 1000),
+        ("nothing: 20 x 7, 10 % of runs slow", Fleet { nodes: 20, slow_runs: 0.1, ..none }, 2000),
         ("nothing: 10 x 3", Fleet { nodes: 10, runs: 3, ..none }, 2000),
-        ("nothing: 1 x 100, 5 % slow", Fleet { nodes: 1, runs: 100, slow_runs: 0.05, ..none }, 2000),
+        ("nothing: 1 x 100, 5 % of runs slow", Fleet { nodes: 1, runs: 100, slow_runs: 0.05, ..none }, 2000),
         (
             "nothing: 190 x 7, rounds differ by 5 % in time and in all counters",
             Fleet { rounds: 0.05, ..none },
