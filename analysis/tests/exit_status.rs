@@ -114,7 +114,7 @@ fn a_single_node_is_compared_with_a_baseline() {
     assert_eq!(
         err(&output),
         "pmmpi: --fail-on slow: the report judged no node, because no node was measured together with another node \
-         of its class. To compare with earlier runs of the same node, use: pmmpi compare EARLIER NEW --fail-on slower:4%\n"
+         of its class. To compare nodes with their own earlier runs, use: pmmpi compare EARLIER NEW --fail-on slower:4%\n"
     );
     for (slower, status) in [(1.08, 3), (1.0, 0)] {
         let new = folder.put("new.csv", single(slower, 7));

@@ -90,7 +90,9 @@ pub fn nothing<T>(to: &str, input: &Input<T>, select: &Select) -> Failure {
         let rows = count(input.left_out.rows, "run");
         match input.left_out.undated {
             0 => format!("{rows} read, none with {selected}"),
-            undated => format!("{rows} read, none with {selected}; the start of {undated} is not known"),
+            undated => {
+                format!("{rows} read, none with {selected}; the start of {undated} of them is not known")
+            }
         }
     });
     let warnings = input.warnings.iter().cloned().chain(warnings::of_results(&input.results));

@@ -107,7 +107,7 @@ pub fn advice(report: &Report, fail_on: &[FailOn], delta_percent: f64) -> Option
     let name = asked.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
     let what = match () {
         () if report.nodes.is_empty() => {
-            "no run has a valid elapsed time. --fail-on failed finds runs that failed".to_owned()
+            "no run has a valid elapsed time. To find failed runs, use: --fail-on failed".to_owned()
         }
         () if report.accounted.alone + report.accounted.few_runs == 0 => {
             "no node has a valid time in its latest session".to_owned()
@@ -121,7 +121,7 @@ pub fn advice(report: &Report, fail_on: &[FailOn], delta_percent: f64) -> Option
                 }
             };
             format!(
-                "{why}. To compare with earlier runs of the same node, use: \
+                "{why}. To compare nodes with their own earlier runs, use: \
                  pmmpi compare EARLIER NEW --fail-on slower:{delta_percent}%"
             )
         }

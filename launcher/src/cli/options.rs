@@ -60,8 +60,8 @@ pub enum Command {
 all runs of one launch command get the same series id.
 
 With --compare, each round starts both commands: one round A, B, the next B, A.
-With --groups, each measured launch counts one of the groups: fewer events at
-once, so more counts are exact.
+With --groups, each measured launch counts one of the groups. With fewer events
+at once, more counts are exact.
 
 Examples:
   pmmpi repeat --runs 7 --warmup 1 -- mpirun -n 4 pmmpi ./hpl
@@ -72,7 +72,7 @@ Examples:
     /// Find slow nodes: the same work on all nodes, in rounds
     #[command(
         override_usage = "LAUNCHER pmmpi screen [OPTIONS] [-- PROGRAM ARGS...]",
-        after_help = "Start one rank per node. Without PROGRAM, kernels run: most use all its cores.
+        after_help = "Start one rank per node. Without PROGRAM, kernels run; most use all cores.
 Nodes that look slow run M more rounds (see --rounds). Guide: docs/screening.md.
 Example: srun -N 100 --ntasks-per-node=1 pmmpi screen --archive DIR --suggest
          mpirun --map-by ppr:1:node pmmpi screen --rounds 7 -- ./dgemm 4000"
@@ -148,10 +148,10 @@ Examples:
     List(List),
     /// Find out which counters you can trust here
     #[command(after_help = "`validate` runs test loops with known counts, and compares the measured counts
-with the known counts. This takes some seconds, or longer with --ceilings. pmmpi
-saves a result of all test loops on all kinds of cores, in place of an earlier
-one for this kind of processor, in the folder PMMPI_TRUST
-(default: XDG_STATE_HOME/pmmpi or ~/.local/state/pmmpi).
+with the known counts. This takes some seconds, or longer with --ceilings. If
+all test loops ran on all kinds of cores, pmmpi saves the result in the folder
+PMMPI_TRUST (default: XDG_STATE_HOME/pmmpi or ~/.local/state/pmmpi), in place of
+an earlier result for this kind of processor.
 
 Exit status: 0: no counted event is unusable; 1: at least one is unusable;
 2: the command line is wrong; 125: pmmpi failed.

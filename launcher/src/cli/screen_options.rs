@@ -94,14 +94,14 @@ pub struct ScreenArgs {
     /// Limit the false discovery rate over all kernels to PERCENT (default: 1)
     #[arg(long, value_name = "PERCENT", hide = true)]
     pub fdr: Option<String>,
-    /// Print how to drain or avoid the nodes with "drain it"
+    /// Print how to drain or avoid nodes with advice "drain it"
     #[arg(long)]
     pub suggest: bool,
-    /// Mark these nodes in Slurm: drain, comment or feature
+    /// Mark nodes of --suggest in Slurm: drain,comment,feature
     #[arg(long, value_name = "HOW", value_enum, hide_possible_values = true)]
     pub apply: Option<ApplyArg>,
-    /// Mark no node if the nodes with this advice and those that still have pmmpi's mark are together more than N
-    /// (default: 5 % of the screened nodes, at least 1, at most 10)
+    /// Mark no node if more than N nodes have the advice "drain it" or still have pmmpi's mark (default: 5 % of
+    /// the screened nodes, at least 1, at most 10)
     #[arg(long, value_name = "N", requires = "apply", hide = true)]
     pub max_nodes: Option<u32>,
     /// Log all changes in FILE (default: node-actions.jsonl in the folder of the run files); use one FILE per
@@ -145,7 +145,7 @@ pub struct ActArgs {
     /// Mark nodes with: drain, comment or feature
     #[arg(long, value_enum)]
     pub apply: ApplyArg,
-    /// Mark no node if the findings and the nodes that still have pmmpi's mark are together more than N nodes
+    /// Mark no node if more than N nodes are in the findings or still have pmmpi's mark
     #[arg(long)]
     pub max_nodes: Option<u32>,
     /// Log of all changes
