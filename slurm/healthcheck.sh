@@ -7,8 +7,8 @@
 #
 # This program ends at once: it prints the last result, and starts the measurement in the background. It does not change
 # the state of the node in Slurm. A measurement starts only if Slurm says that the node is idle. If Slurm does not
-# answer, no measurement starts. At most one measurement runs at a time. `stop` ends the measurement, and waits for this
-# end for up to two seconds. Without `stop`, the measurement ends within two seconds after a job starts.
+# answer, no measurement starts. At most one measurement runs at a time. `stop` ends the measurement, and waits up to
+# two seconds until it has ended. Without `stop`, the measurement ends within two seconds after a job starts.
 #
 # The settings are lines NAME=VALUE in /etc/pmmpi/healthcheck.conf. This file must belong to root, and other users must
 # not be able to write it. slurmd does not pass environment variables on. So if sinfo is in an unusual folder, also set
@@ -28,7 +28,7 @@ conf=${PMMPI_CONF:-/etc/pmmpi/healthcheck.conf}
 # slurmd starts this program without PATH. bash then uses a default PATH, which may end with the current folder.
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 if [ -r "$conf" ]; then
-    # This program runs as root. If other users could write this file, they could become root.
+    # This program executes $conf as root. If other users could write this file, they could become root.
     case $(stat -Lc '%u %A' "$conf") in
         "0 -"????"-"??"-"?)
             set -a
@@ -45,7 +45,7 @@ every_h=${PMMPI_EVERY_H:-168}
 host=$(uname -n)
 node=${SLURMD_NODENAME:-${host%%.*}}
 
-# True if the file is younger than this number of minutes.
+# is_young FILE MINUTES: true if the file is younger than MINUTES.
 is_young() { [ -n "$(find "$1" -mmin "-$2" 2> /dev/null)" ]; }
 
 # True if Slurm says that the node is idle. False if Slurm says something else, or does not answer.
@@ -118,8 +118,8 @@ read -r last < "$state/result" 2> /dev/null || last="no result yet"
 echo "pmmpi: $node: $last"
 # If a measurement stopped early, the next measurement begins at least an hour later.
 if [ "$every_h" -gt 0 ] && ! is_young "$state/result" $((every_h * 60)) && ! is_young "$state/begun" 60; then
-    # In a separate session, and without the pipes of slurmd, because slurmd waits until its pipes are closed, and
-    # then ends the process group of this program.
+    # slurmd waits until its pipes are closed, and then ends the process group of this program. So the watcher starts
+    # without these pipes, and in a separate session.
     setsid bash "$0" watch > /dev/null 2>&1 < /dev/null &
 fi
 exit 0

@@ -112,8 +112,8 @@ codes! {
         "Successive runs of a node are alike, so they give less information than the same number of \
          independent runs. The verdicts take this into account. The intervals of medians do not, so they \
          are too narrow."
-        "Leave more time between the runs of a node: `pmmpi repeat --compare` starts another launch command between \
-         them. Or start the launches one by one, with pauses, and give all runs the same label `session`."
+        "Leave more time between the runs of a node: `pmmpi repeat --compare` runs a second launch command between two \
+         runs. Or start the launches one by one, with pauses, and give all runs the same label `session`."
         "successive runs of a node are alike (correlation 0.6): 7 runs of a node give as much information as \
          2.1 independent runs; the 98.4 % interval of a median contains the true median with a probability of \
          only about 82 % (./hpl)"
@@ -148,8 +148,8 @@ codes! {
          class. There were too few nodes that were OK or FAST before, or the times are too coarse. The \
          suspects keep their earlier verdicts."
         "Measure the suspects again, together with at least 3 nodes of the class that were OK or FAST in an \
-         earlier session. If the message says that the times are too coarse, use times with a rounding unit \
-         below 0.5 % of the time."
+         earlier session. If the message says that the times are too coarse, use times with more digits: \
+         the unit of the last digit must be below 0.5 % of the time."
         "session s2 has 20 suspects, and 0 nodes that were OK or FAST before; a comparison needs 3 such nodes; suspects \
          keep their earlier verdicts (./hpl)"
     FewRounds "few-rounds"
@@ -179,7 +179,7 @@ codes! {
     IncompleteRun "incomplete-run"
         "Not every rank reached the end barrier, so pmmpi cannot bound the elapsed time."
         "If the job is still running, make the report again after its end."
-        "2 of 4 ranks reached the end barrier, 1 began but did not reach the barrier, 1 left no data"
+        "2 of 4 ranks reached the end barrier; 1 did not, but left data; 1 left no data"
     InconsistentClocks "inconsistent-clocks"
         "The stamps of the nodes contradict one another, so pmmpi cannot bound the elapsed time."
         "Check the suspect clocks. Either a clock jumped (for example in a virtual machine that was suspended \
@@ -202,8 +202,8 @@ codes! {
          everything that ran on the hardware threads. A table by place shows only the kind of counts that most \
          runs have."
         "Measure all runs with the same `--scope`, or give the report only runs with the same scope."
-        "--by core: the counts of 2 of 5 runs are not in the table, because they are of threads of ranks, and most \
-         others count hardware threads (--scope core) (./hpl)"
+        "--by core: the counts of 2 of 5 runs are not in the table: these runs counted threads of ranks, but most \
+         runs counted hardware threads (--scope core) (./hpl)"
     NewerFile "newer-file"
         "A run file was written by a newer pmmpi."
         "Read the file with `pmmpi report` of the version that wrote the file, or of a later version."
@@ -223,7 +223,7 @@ codes! {
         "rank 3 has no time stamps"
     NoTime "no-time"
         "The report leaves out elapsed times that are zero or negative."
-        "Measure longer work. If the work takes long, a node's clock jumped: check the time service of the \
+        "Measure longer work. If the work is long enough, a node's clock jumped: check the time service of the \
          nodes."
         "the report leaves out 2 elapsed times that are zero or negative"
     NodeChanged "node-changed"
@@ -284,9 +284,9 @@ codes! {
     RepeatedSession "repeated-session"
         "Several screens of the same nodes have the same label `session`. The report takes each screen as a separate \
          session. Otherwise an earlier screen could hide the present state of a node."
-        "Give each screen another label `session`, or give no such label. Without the label, pmmpi screen uses the start of the \
-         screen as the name of the session."
-        "earlier screens in the archive have the same label session=weekly as 1 screen: the report takes this \
+        "Give each screen its own value of the label `session`, or leave out this label. Without the label, pmmpi screen \
+         uses the start of the screen as the name of the session."
+        "1 screen has the same label session=weekly as earlier screens in the archive: the report takes this \
          screen as the session weekly 20261126T044328.744080810Z"
     RoundEffects "round-effects"
         "All nodes were slower in some rounds than in others. The report subtracts these differences before it \
@@ -321,9 +321,9 @@ codes! {
         "The node's time service is correcting a large clock error: look at `chronyc tracking` or `ntpq -p`."
         "the clock of n0222 ran 500 ppm fast during the run; the bounds of the run allow for 600 ppm"
     SplitByLabel "split-by-label"
-        "Runs that are otherwise equal have many different values of a label, such as the number of the job: more than half \
-         as many values as runs. Each value makes a class of its own, so the report does not compare runs with \
-         different values."
+        "A label, such as the number of the job, has many different values in runs that are otherwise equal: the number \
+         of values is more than half the number of runs. Each value makes a class of its own, so the report does \
+         not compare runs with different values."
         "Use the label `run` for a name of the run. Or leave labels out of the class: --class-by cpu,microcode,memory,kernel,command,ranks."
         "the label job has 7 values in 7 runs of ./hpl: the report does not compare runs with different values"
     TimeOrder "time-order"
@@ -339,13 +339,13 @@ codes! {
         "run.pmr: is truncated: 100 of 200 bytes"
     TrustFile "trust-file"
         "The report cannot use a file of `pmmpi validate`."
-        "Run `pmmpi validate` again on a node with this processor, or remove the file."
+        "Run `pmmpi validate` again on a node with the processor in the file's name, or remove the file."
         "the report does not use trust-AuthenticAMD-25-1-1-0xa0011d5.json, because it has more than 4194304 \
          bytes"
     UncountedEvents "uncounted-events"
         "Some events that the user requested have no count."
         "Do nothing if you do not need these events. On a node that could not count them, `pmmpi list events` shows \
-         which events it can count, and `pmmpi doctor` shows what limits counting."
+         which events the node can count, and `pmmpi doctor` shows what limits counting."
         "--events: rank 0 cannot count cycles: not counted by this processor and Linux kernel (a virtual \
          machine without counters?)"
     UndatedReset "undated-reset"
@@ -389,8 +389,8 @@ codes! {
          in another input."
         "--resets names 2 nodes that the input does not have: n0999, node7"
     UnmeasuredReset "unmeasured-reset"
-        "`--resets` names nodes that have no time after their last maintenance, so the report shows their state \
-         before it, if any."
+        "`--resets` names nodes that have no time after their last maintenance. For such a node, the report can only \
+         show the state before the maintenance."
         "Measure these nodes again."
         "--resets names 1 node without a time after the maintenance: n0007"
     UnpairedRuns "unpaired-runs"
@@ -420,9 +420,9 @@ codes! {
         "Check the path and its permissions."
         "run.pmr: cannot be read: Permission denied (os error 13)"
     UnusableCounters "unusable-counters"
-        "`pmmpi validate` found that these events do not count what their names say. The report bases no \
-         verdict on them."
-        "Run `pmmpi validate` on a node with this processor to see how large the errors of the counts are."
+        "`pmmpi validate` found that some events do not count what their names say. The report bases no \
+         verdict on these events."
+        "Run `pmmpi validate` on a node of the run to see how large the errors of the counts are."
         "l2_misses: unusable on this processor, according to `pmmpi validate`"
     UnusableFile "unusable-file"
         "pmmpi could not read any run from a folder, or from a file of another tool or of an archive."

@@ -434,8 +434,8 @@ fn runs_with_another_scope_are_not_in_the_table() {
         let [told] = &message(&all)[..] else { panic!("{all:#}") };
         assert!(
             told.starts_with(
-                "--by core: the counts of 2 of 5 runs are not in the table, because they are of threads of ranks, and most \
-                 others count hardware threads (--scope core) ("
+                "--by core: the counts of 2 of 5 runs are not in the table: these runs counted threads of ranks, but most \
+                 runs counted hardware threads (--scope core) ("
             ),
             "{told}"
         );

@@ -587,8 +587,7 @@ fn a_large_job_of_which_few_ranks_began_is_reported() {
     assert_eq!(missing, (0..4096).collect::<Vec<u64>>());
     assert_eq!(
         run["warnings"][0]["message"],
-        "0 of 20000 ranks reached the end barrier, 1 began but did not reach the barrier, 19999 left no \
-         data"
+        "0 of 20000 ranks reached the end barrier; 1 did not, but left data; 19999 left no data"
     );
 }
 

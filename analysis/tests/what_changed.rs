@@ -220,7 +220,7 @@ fn a_small_session_counts() {
         let found = Found::of(&fleet(label), &[]);
         found.has_line("none of 12 nodes is slower than its class");
         found.has_line(
-            "the latest session has 4 of the 12 nodes of class 1; the report judges these nodes by this session, and the \
+            "the latest session has 4 of the 12 nodes of class 1; the report judges these 4 by this session, and the \
              others by earlier sessions",
         );
         assert_eq!(found.with_history("SLOWED"), Vec::<&str>::new(), "{}", found.text);
@@ -381,8 +381,8 @@ fn a_node_measured_again_alone_is_told_in_seconds() {
         ..Cell::default()
     });
     let found = Found::of(&fleet, &[]);
-    let line = "the report judges all nodes by earlier sessions; HISTORY ends before the latest session; \
-                a comparison of the times in seconds shows: n03 is 8.";
+    let line = "the report judges all nodes by earlier sessions; HISTORY does not contain the latest session; \
+                without a correction for the class, n03 is 8.";
     assert!(found.text.contains(line), "{}", found.text);
     let again = &found.json["classes"][0]["measured_again"][0];
     assert_eq!(

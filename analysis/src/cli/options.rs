@@ -25,7 +25,7 @@ pub enum Command {
     /// Report on the runs in files or folders
     #[command(after_help = report_help())]
     Report(ReportArgs),
-    /// Show the result of a screen (`pmmpi screen` starts this)
+    /// Show the result of a screen (`pmmpi screen` starts this command)
     #[command(hide = true)]
     Screen(ScreenReportArgs),
     /// Add runs to an archive in Parquet
@@ -99,9 +99,9 @@ Example: pmmpi show pmmpi-results/*.pmr"
 
 fn diff_help() -> String {
     format!(
-        "A and B are run files. pmmpi diff does not compare times, ids of jobs, names of
-nodes, or counts other than the four counts of memory. For times, use pmmpi
-compare. To measure the program diff, type: pmmpi run diff ...
+        "A and B are run files. pmmpi diff does not compare times, ids of jobs or names
+of nodes. Of all counts, it compares only four counts of memory (docs/guide.md).
+For times, use pmmpi compare. To measure the program diff: pmmpi run diff ...
 {EXIT_STATUS}
 With --fail-on different: 3 if the runs differ.
 
@@ -153,7 +153,7 @@ pub struct ReportArgs {
     /// False discovery rate in percent
     #[arg(long, value_name = "X", default_value = "1", value_parser = percent, allow_negative_numbers = true, hide = true)]
     pub fdr: f64,
-    /// Compare the class of each kernel of the latest screen with the screens in PATH
+    /// Compare the latest screen with the baseline in PATH: for each kernel, each class as a whole
     #[arg(long, value_name = "PATH", hide = true)]
     pub against: Vec<PathBuf>,
     /// Make classes by: cpu,memory,LABEL,... or none
@@ -330,8 +330,8 @@ pub enum FailOn {
     Suspect,
     /// A node is odd: its facts differ from most nodes of its class, or from a large class with the same work
     Odd,
-    /// A class is slower than before or than in the baseline (--against), or a node is slower since its maintenance,
-    /// or at least 5 nodes are slower since the same change of their facts
+    /// A class became slower, or is slower than in the baseline (--against); or a node became slower after its
+    /// maintenance; or at least 5 nodes became slower after the same change of their facts
     Moved,
     /// A node is in the session before the latest session, but not in the latest session
     Missing,
@@ -358,7 +358,7 @@ pub enum ExitStyle {
 
 #[derive(Args)]
 pub struct CompareArgs {
-    /// The reference: the runs to compare with
+    /// The reference: the runs with which pmmpi compares B
     #[arg(value_name = "A")]
     pub a: String,
     /// The runs that pmmpi compares with A

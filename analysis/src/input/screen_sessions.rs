@@ -71,14 +71,14 @@ pub(super) fn split(table: &mut RunTable, runs: &HashMap<String, OfScreen>) -> V
         if alone.is_empty() {
             continue;
         }
-        let earlier =
-            if has_archive { "earlier screens in the archive have" } else { "an earlier screen has" };
+        let earlier = if has_archive { "earlier screens in the archive" } else { "an earlier screen" };
         let names: Vec<String> = alone.iter().map(|id| format!("{name} {}", start_of(id))).collect();
         warnings.push(Warning::new(
             WarningCode::RepeatedSession,
             format!(
-                "{earlier} the same label session={name} as {}: the report takes {} as the session {}",
+                "{} {} the same label session={name} as {earlier}: the report takes {} as the session {}",
                 count(alone.len(), "screen"),
+                if alone.len() == 1 { "has" } else { "have" },
                 if alone.len() == 1 { "this screen" } else { "each of these screens" },
                 names.join(", ")
             ),

@@ -16,8 +16,10 @@ pub fn sentences(screen: &ScreenReport) -> Vec<String> {
         kernels().filter(|of| of.moved == Some(false)).map(|of| shortened(&of.kernel)).collect();
     same.dedup();
     if !same.is_empty() {
-        sentences
-            .push(format!("no certain change of a class compared with the baseline: {}", same.join(", ")));
+        sentences.push(format!(
+            "kernels in which no class certainly differs from the baseline: {}",
+            same.join(", ")
+        ));
     }
     sentences.extend(kernels().filter_map(|of| {
         let why = of.null_reasons.get("moved")?;

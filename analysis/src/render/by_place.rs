@@ -84,7 +84,8 @@ pub fn table(report: &Report, top: usize) -> Option<Table> {
     }
     if parts.iter().any(|part| places.iter().any(|place| place.place.get(part) == Some(&None))) {
         notes.push(
-            "any: pmmpi does not know the number, for example because the ranks are not bound".to_owned(),
+            "any: pmmpi does not know the place (such as the core), for example because the ranks are not bound"
+                .to_owned(),
         );
     }
     Some(Table {

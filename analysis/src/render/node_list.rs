@@ -39,13 +39,17 @@ pub fn reasons(report: &Report) -> Vec<String> {
         let kernels = screen.kernels.iter().map(|of| &of.kernel).filter(|of| failed_everywhere(screen, of));
         lines.extend(kernels.map(|kernel| {
             let all = count(screen.screened.len(), "node");
-            format!("{kernel} failed on all {all}, so this is no reason to avoid a node")
+            format!(
+                "{kernel} failed on all {all}, so the reason is {kernel} or its options, not the nodes: the list \
+                 leaves these failures out"
+            )
         }));
         let kernels = screen.kernels.iter().map(|of| &of.kernel);
         lines.extend(kernels.filter(|kernel| slowed_together(screen, kernel)).map(|kernel| {
             let (slowed, all) = slowed_of_all(screen, kernel);
             format!(
-                "{kernel} is slower than in earlier screens on {slowed} of {}, so this is no reason to avoid a node",
+                "{kernel} is slower than in earlier screens on {slowed} of {}, perhaps because of something that all \
+                 nodes share: the list leaves this slowdown out",
                 count(all, "node")
             )
         }));

@@ -62,7 +62,7 @@ pub fn table(runs: &[RunReport], top: usize) -> Option<Table> {
 fn of_probe(probe: &ProbeReport) -> Vec<String> {
     let of = probe.discarded;
     let reasons = [
-        (of.moved, "on another hardware thread at the end"),
+        (of.moved, "that moved to another hardware thread"),
         (
             of.rate,
             "with an unusual number of cycles per second (the frequency changed, or the Linux kernel took time)",

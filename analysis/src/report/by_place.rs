@@ -202,11 +202,11 @@ fn with_one_scope(
         return (all, None);
     }
     let others = match shown.get(&None).copied().flatten() {
-        Some(Scope::Core) => "threads of ranks, and most others count hardware threads (--scope core)",
-        _ => "hardware threads (--scope core), and most others count threads of ranks",
+        Some(Scope::Core) => "threads of ranks, but most runs counted hardware threads (--scope core)",
+        _ => "hardware threads (--scope core), but most runs counted threads of ranks",
     };
     let message = format!(
-        "--by {}: the counts of {} of {} are not in the table, because they are of {others} ({class})",
+        "--by {}: the counts of {} of {} are not in the table: these runs counted {others} ({class})",
         level.name(),
         left_out.len(),
         count(before.len(), "run")

@@ -64,8 +64,7 @@ pub fn about(run: &Run, trust: &RunTrust, lateness: &Lateness) -> Vec<Warning> {
         warn(
             WarningCode::IncompleteRun,
             format!(
-                "{} of {} reached the end barrier, {} began but did not reach the barrier, \
-                 {unknown} left no data",
+                "{} of {} reached the end barrier; {} did not, but left data; {unknown} left no data",
                 run.ranks.len(),
                 count(run.size as usize, "rank"),
                 run.lost.len()

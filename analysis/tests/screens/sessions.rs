@@ -79,7 +79,7 @@ fn screens_with_the_same_label_are_sessions_of_their_own() {
     let text = out(&screen_report(&with_archive, &[]));
     assert!(
         text.contains(
-            "warning: earlier screens in the archive have the same label session=weekly as 1 screen"
+            "warning: 1 screen has the same label session=weekly as earlier screens in the archive"
         ),
         "{text}"
     );

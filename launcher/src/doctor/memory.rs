@@ -11,7 +11,7 @@ pub fn huge_pages(machine: &dyn Machine) -> Check {
         None => Check::ok(
             NAME,
             "no transparent huge pages in this Linux kernel",
-            "programs get no huge pages that they do not ask for",
+            "programs get huge pages only if they ask for them",
         ),
         Some("always") => Check::limits(
             NAME,
@@ -27,7 +27,7 @@ pub fn huge_pages(machine: &dyn Machine) -> Check {
         Some(other) => Check::ok(
             NAME,
             format!("transparent huge pages: {other}"),
-            "programs get no huge pages that they do not ask for",
+            "programs get huge pages only if they ask for them",
         ),
     }
 }

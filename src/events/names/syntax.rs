@@ -83,7 +83,7 @@ pub fn list(text: &str) -> Result<Vec<Item>, NameError> {
                 let not_understood = || NameError::syntax(part, MODES_UNDERSTOOD);
                 let (inside, after) = rest.rsplit_once('}').ok_or_else(problem)?;
                 if inside.contains(['{', '}']) {
-                    return Err(NameError::syntax(part, "a group cannot contain a group"));
+                    return Err(NameError::syntax(part, "an event group cannot contain an event group"));
                 }
                 let after = match after.strip_prefix(':') {
                     Some(text) => Some(modes(text).ok_or_else(not_understood)?),

@@ -62,7 +62,8 @@ pub fn small_sessions(report: &Report) -> Vec<String> {
             let number = numbers.get(class.class.as_str()).copied().unwrap_or_default();
             let by = match class.judged_by_latest_session {
                 0 if unjudged.contains(class.class.as_str()) => {
-                    ", too few for a comparison: the report judges the other nodes by earlier sessions"
+                    ", too few for a comparison: the report judges nodes by earlier sessions, and cannot judge \
+                     some nodes"
                         .to_owned()
                 }
                 0 => ", too few for a comparison: the report judges all nodes by earlier sessions".to_owned(),
@@ -72,8 +73,9 @@ pub fn small_sessions(report: &Report) -> Vec<String> {
                         "; the report judges {judged} by this session, and the others by earlier sessions"
                     )
                 }
-                _ => "; the report judges these nodes by this session, and the others by earlier sessions"
-                    .to_owned(),
+                _ => format!(
+                    "; the report judges these {latest} by this session, and the others by earlier sessions"
+                ),
             };
             let again = in_seconds(&class.measured_again).unwrap_or_default();
             format!("the latest session has {latest} of the {all} nodes of class {number}{by}{again}")
@@ -82,8 +84,8 @@ pub fn small_sessions(report: &Report) -> Vec<String> {
     report.classes.iter().filter_map(of).take(NAMED).collect()
 }
 
-/// What the seconds show where the latest session is not compared with earlier ones, for example "; HISTORY ends before
-/// the latest session; a comparison of the times in seconds shows: n003 is 8.1 % slower in s5 than in s4".
+/// What the seconds show where the latest session is not compared with earlier ones, for example "; HISTORY does not
+/// contain the latest session; without a correction for the class, n003 is 8.1 % slower in s5 than in s4".
 fn in_seconds(nodes: &[MeasuredAgain]) -> Option<String> {
     let session = |name: &Option<String>| {
         name.as_deref().map_or_else(|| "the session without a name".to_owned(), shortened)
@@ -97,9 +99,7 @@ fn in_seconds(nodes: &[MeasuredAgain]) -> Option<String> {
     let named: Vec<String> = nodes.iter().map(of).collect();
     (!nodes.is_empty()).then(|| {
         let named = named.join(", ");
-        format!(
-            "; HISTORY ends before the latest session; a comparison of the times in seconds shows: {named}"
-        )
+        format!("; HISTORY does not contain the latest session; without a correction for the class, {named}")
     })
 }
 
@@ -132,7 +132,7 @@ pub fn wrong(report: &Report) -> Vec<String> {
         };
         let first = if wrong.results == 1 { ":" } else { "; the first:" };
         let slow = slow.get(wrong.node.as_str()).filter(|_| wrong.is_latest);
-        let slow = slow.map(|by| format!("; it is also {} slower than its class", percent(*by)));
+        let slow = slow.map(|by| format!("; the node is also {} slower than its class", percent(*by)));
         format!(
             "{} computed {results}{when}{first} {}{}",
             shortened(&wrong.node),
