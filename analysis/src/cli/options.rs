@@ -10,7 +10,7 @@ use pmmpi_analysis::table::slurm_host_list::HostList;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-const EXIT_STATUS: &str = "Exit 0: done; 1: some input unusable, write error; 2: none usable, wrong usage.";
+const EXIT_STATUS: &str = "Exit 0: done; 1: some input unusable, write error; 2: all unusable, wrong usage.";
 
 /// Reports on measurements.
 #[derive(Parser)]
@@ -54,7 +54,7 @@ fn percent(text: &str) -> Result<f64, String> {
 fn report_help() -> String {
     format!(
         "SLOWER: how much slower a node is than its class in the node's latest session.
-Class: same processor, microcode, memory, Linux kernel, work (docs/report.md).
+Class: nodes with the same processor, microcode, memory, Linux kernel, work.
 {EXIT_STATUS}
 With --fail-on: 3 if a condition is true, 4 if pmmpi could not judge nodes.
 Select: --since T, --until T, --node LIST, --class C, --run ID, --where K=V.
