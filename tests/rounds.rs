@@ -266,7 +266,7 @@ fn groups_of_events_take_turns() {
     }
     let text = report("text");
     assert!(
-        text.contains("metrics of the series of the last run, 4 runs with different groups of events"),
+        text.contains("metrics of the series of the last run: 4 runs that did not all count the same events"),
         "{text}"
     );
     // Both groups in one run.

@@ -101,7 +101,10 @@ fn a_little_late_is_a_line() {
     let run = job("little", &[("a", 1000), ("b", 1004)]);
     let text = reported(&[run], "text");
     assert!(
-        text.contains("\nb came last, by at least 0.00300 s (latest run with several nodes); "),
+        text.contains(
+            "\nb came last to the end barrier, at least 0.00300 s after all other nodes (latest run with \
+             several nodes); "
+        ),
         "{text}"
     );
     assert!(!text.contains("WAITED FOR") && !text.contains("late-node"), "{text}");
@@ -118,7 +121,8 @@ fn equal_nodes_are_not_told_apart() {
     );
     assert!(said["warnings"].as_array().unwrap().iter().all(|warning| warning["code"] != "late-node"));
     assert!(reported(&[run], "text").contains(
-        "\nthe stamps do not prove which node came last (latest run with several nodes); the ranks spent 1.0 % of"
+        "\nthe stamps do not prove which node came last to the end barrier (latest run with several nodes); \
+         the ranks spent 1.0 % of"
     ));
 }
 

@@ -66,7 +66,12 @@ fn about_nodes(text: &mut String, report: &Report) {
         ("unmeasured", accounted.unmeasured),
     ];
     let groups = groups.map(|(group, nodes)| (labels(&[("group", Some(group))]), nodes as f64));
-    gauge(text, "pmmpi_nodes_accounted", "Number of nodes in each group. Each node is in one group.", groups);
+    gauge(
+        text,
+        "pmmpi_nodes_accounted",
+        "Number of nodes by what the report does with them (label group). Each node counts once.",
+        groups,
+    );
     let of_each = |value: &dyn Fn(&NodeReport) -> Option<f64>| -> Vec<(String, f64)> {
         current().filter_map(|node| Some((labels(&of_node(node)), value(node)?))).collect()
     };
@@ -151,7 +156,8 @@ fn about_screen(text: &mut String, screen: &ScreenReport) {
     gauge(
         text,
         "pmmpi_screen_wrong_links",
-        "Number of links with wrong data and no node known to be faulty; each direction counts.",
+        "Number of links over which data arrived wrong, without a node known to be faulty; each direction is a \
+         link.",
         links,
     );
     let minutes = [(String::new(), screen.node_minutes)];
@@ -173,7 +179,8 @@ fn about_history(text: &mut String, report: &Report) {
     gauge(
         text,
         "pmmpi_node_history_verdict",
-        "Always 1; the label verdict has the verdict of the node's own history.",
+        "Always 1; the label verdict has the verdict on the node in comparison with its own earlier \
+         sessions.",
         verdicts,
     );
     let change = |node: &NodeReport| {
@@ -185,8 +192,8 @@ fn about_history(text: &mut String, report: &Report) {
     gauge(
         text,
         "pmmpi_node_history_change_ratio",
-        "How much slower a node is than it was; below 0 if it is faster. Nodes with the history verdict SAME \
-         have no value.",
+        "How much slower a node is than it was; below 0 if it is faster. Nodes with the verdict SAME have no \
+         value.",
         changes,
     );
 }

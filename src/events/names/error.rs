@@ -148,7 +148,8 @@ impl fmt::Display for NameError {
             Self::Modes { event, problem } => {
                 write!(
                     f,
-                    "pmmpi cannot count {event} in this mode, because {problem}. Remove the mode (u, k or uk)"
+                    "pmmpi cannot count {event} in this mode, because {problem}. Leave out u, k or uk at the \
+                     end"
                 )
             }
             Self::Nowhere { event } => {
@@ -164,7 +165,8 @@ impl fmt::Display for NameError {
             Self::Apart { one, other } => {
                 write!(
                     f,
-                    "{{{one},{other}}}: events of different PMUs cannot form a group. Remove the braces"
+                    "{{{one},{other}}}: events of different PMUs cannot form an event group. Remove the \
+                     braces"
                 )
             }
             Self::Vendor { name, why } => write!(f, "event {name}: {why}"),

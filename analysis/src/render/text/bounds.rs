@@ -52,7 +52,7 @@ fn job_bounds(text: &mut String, job: &StampedBounds) {
     if elapsed.consistent {
         line(
             text,
-            &format!("  consistent: a clock rate error of {rate:.3} ppm is enough to explain the stamps"),
+            &format!("  consistent: clocks with rate errors of at most {rate:.3} ppm explain the stamps"),
         );
         return;
     }

@@ -18,14 +18,19 @@ pub fn table(text: &mut String, runs: &[RunReport], top: usize) {
     if !waited_for.sure {
         return line(
             text,
-            &format!("the stamps do not prove which node came last (latest run with several nodes){waiting}"),
+            &format!(
+                "the stamps do not prove which node came last to the end barrier (latest run with several \
+                 nodes){waiting}"
+            ),
         );
     }
     // A single line suffices.
     if waited_for.share.is_none_or(|share| share < WORTH_A_WORD) {
         let (least, _) = between(waited_for.lateness_s);
-        let said =
-            format!("{last} came last, by at least {least} s (latest run with several nodes){waiting}");
+        let said = format!(
+            "{last} came last to the end barrier, at least {least} s after all other nodes (latest run with \
+             several nodes){waiting}"
+        );
         return line(text, &said);
     }
     line(
