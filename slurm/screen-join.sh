@@ -1,12 +1,12 @@
 #!/bin/bash
-# Compares the nodes that jobs of slurm/screen-array.sbatch measured one after another. It does not measure nodes.
+# Compares the nodes that slurm/screen-array.sbatch measured with one job per node. This script does not measure nodes.
 #
 #   slurm/screen-join.sh SESSION        also as a job: sbatch --dependency=afterany:JOB slurm/screen-join.sh SESSION
 #
 # Variables: PMMPI_SCREEN is the folder of screen-array.sbatch (default: pmmpi-screen). With PMMPI_FAIL_ON=slow,wrong,
 # the exit status is 3 if a node is slow or has a wrong result. With slow, suspect or unjudged in PMMPI_FAIL_ON, the exit
-# status is 4 if status 3 does not apply and a node has no result. This script does not change nodes, because `pmmpi
-# screen --apply` marks slow nodes only if one job measured them together with other nodes.
+# status is 4 if status 3 does not apply and a node has no result. This script does not mark slow nodes in Slurm, as
+# `pmmpi screen --apply` does: for a mark, one job must have measured the slow node together with other nodes.
 
 set -eu
 folder=${PMMPI_SCREEN:-pmmpi-screen}
@@ -21,7 +21,7 @@ for node in "$results"/*; do
 done
 [ ${#finished[@]} -gt 0 ] || { echo "no node of session $session has a result in $results" >&2; exit 4; }
 
-# One damaged file gives the status 1, and the result of the other files.
+# If a file is damaged, the exit status is 1, and the report has the results of the other files.
 failed=0
 pmmpi report --format exclude -o "$results/exclude.txt" "${finished[@]}" || failed=$?
 pmmpi report --format csv -o "$results/nodes.csv" "${finished[@]}" || failed=$?

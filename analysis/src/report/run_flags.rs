@@ -72,7 +72,8 @@ impl RunFlag {
                  `srun --cpu-bind=cores`"
             }
             Self::OverlappingRanks => {
-                "bound ranks share hardware threads: check how the launcher binds the ranks"
+                "ranks are bound to too few hardware threads, so ranks share a hardware thread: check how the \
+                 launcher binds the ranks"
             }
             Self::MoreRanksThanCores => {
                 "a node has more ranks than cores on which these ranks may run: ranks share cores. If there are also fewer hardware \
@@ -85,19 +86,19 @@ impl RunFlag {
                 "the nodes of the run differ in facts that may change their speed: `pmmpi show` prints all facts"
             }
             Self::LowRunningShare => {
-                "the inputs of some metrics were counted less than 20 % of the time, so no verdict uses these metrics: count fewer \
-                 groups at once, or use `pmmpi repeat --groups`"
+                "the events of some metrics were counted less than 20 % of the time, so no verdict uses these \
+                 metrics: count fewer groups at once, or use `pmmpi repeat --groups`"
             }
             Self::BelowTurboStep => {
-                "cores ran more than 5 % below the frequency that they could reach: the highest frequency \
-                 for this number of active cores (turbo step), or a lower limit that is set. Look at power \
-                 and temperature, at wide vector instructions, which have lower steps, and at other programs \
-                 on the sockets. pmmpi judges this only if all nodes have the fact `turbo_steps`, which only \
-                 root can read, and no node has turbo off"
+                "cores ran more than 5 % below the frequency that they could reach: the turbo step (the highest \
+                 frequency for this number of active cores) or, if it is lower, the maximum frequency that is \
+                 set. Look at power and temperature, at wide vector instructions, which have lower steps, and \
+                 at other programs on the sockets. The report shows this flag only if all nodes have the fact \
+                 `turbo_steps`, which only root can read, and no node has turbo off"
             }
             Self::ShortEntries => {
-                "an entry of a region took less than 1 ms on average: its counts contain a part of the system calls that read \
-                 the counters. Measure such short work with a probe (`pmmpi_probe_begin`)"
+                "the entries of a region took less than 1 ms on average: their counts contain a part of the \
+                 system calls that read the counters. Measure such short work with a probe (`pmmpi_probe_begin`)"
             }
         }
     }
