@@ -5,8 +5,9 @@
 #
 # Variables: PMMPI_SCREEN is the folder of screen-array.sbatch (default: pmmpi-screen). With PMMPI_FAIL_ON=slow,wrong,
 # the exit status is 3 if a node is slow or has a wrong result. With slow, suspect or unjudged in PMMPI_FAIL_ON, the exit
-# status is 4 if status 3 does not apply and a node has no result. This script does not mark slow nodes in Slurm, as
-# `pmmpi screen --apply` does: for a mark, one job must have measured the slow node together with other nodes.
+# status is 4 if status 3 does not apply and a node has no result (with --array, this script does not know which nodes
+# have no result). This script does not mark slow nodes in Slurm, as `pmmpi screen --apply` does: for a mark, one job
+# must have measured the slow node together with other nodes.
 
 set -eu
 folder=${PMMPI_SCREEN:-pmmpi-screen}
