@@ -27,7 +27,7 @@ pub fn report(report: &Report) -> String {
         *codes.entry(warning.code.name()).or_default() += 1.0;
     }
     let samples = codes.into_iter().map(|(code, number)| (labels(&[("code", Some(code))]), number));
-    gauge(&mut text, "pmmpi_warnings", "Warnings of the report and of its runs, by code.", samples);
+    gauge(&mut text, "pmmpi_warnings", "Number of warnings of the report and of its runs, by code.", samples);
     text + "# EOF\n"
 }
 

@@ -20,7 +20,7 @@ pub fn measured(screen: &ScreenReport) -> String {
     let kernels: Vec<&str> = screen.kernels.iter().map(|kernel| kernel.kernel.as_str()).collect();
     let more = match screen.more_rounds {
         0 => String::new(),
-        rounds => format!(", {} of suspects", count(rounds, "more round")),
+        rounds => format!("; {} of suspects", count(rounds, "more round")),
     };
     format!(
         "screen of {}: {} of {}{more}; {:.1} runs per node and kernel, {:.1} node-minutes",
