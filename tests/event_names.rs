@@ -481,7 +481,10 @@ fn braces_keep_together_what_can_be_counted_together() {
         ]
     );
     let apart = planned(&amd, "{cycles,power/energy-pkg/}", "x", Scope::Task).unwrap_err().to_string();
-    assert!(apart.contains("{cycles,power/energy-pkg/}") && apart.contains("cannot form an event group"), "{apart}");
+    assert!(
+        apart.contains("{cycles,power/energy-pkg/}") && apart.contains("cannot form an event group"),
+        "{apart}"
+    );
     assert!(planned(&amd, "{page-faults,power/energy-pkg/}", "x", Scope::Task).is_err());
     assert_eq!(
         groups(&planned(&amd, "{page-faults,cs}", "x", Scope::Task).unwrap()),
