@@ -16,11 +16,17 @@ record() {
     local log=${PMMPI_EPILOG_LOG:-/var/log/pmmpi-epilog.csv} sys=${PMMPI_SYS:-/sys/devices/system}
     # Prints the sum of the numbers in the files, or - if none of the files exists.
     sum() { cat "$@" 2> /dev/null | awk '{ sum += $1 } END { print NR ? sum : "-" }'; }
+    local cpu first throttled=()
+    for cpu in "$sys"/cpu/cpu[0-9]*; do
+        # Each hardware thread of a core has the count of the core, so only the first thread counts.
+        { IFS=,- read -r first _ < "$cpu/topology/thread_siblings_list"; } 2> /dev/null || continue
+        [ "$cpu" != "$sys/cpu/cpu$first" ] || throttled+=("$cpu/thermal_throttle/core_throttle_count")
+    done
     [ "$(stat -c %s "$log" 2> /dev/null || echo 0)" -lt 1000000 ] || mv -f "$log" "$log.1"
     printf '%s,job %s,memory_corrected %s,memory_uncorrected %s,throttled %s\n' \
         "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "${SLURM_JOB_ID:--}" \
         "$(sum "$sys"/edac/mc/mc*/ce_count)" "$(sum "$sys"/edac/mc/mc*/ue_count)" \
-        "$(sum "$sys"/cpu/cpu*/thermal_throttle/core_throttle_count)" >> "$log"
+        "$(sum "${throttled[@]}" < /dev/null)" >> "$log"
 }
 
 if [ "${1:-}" = record ]; then

@@ -501,6 +501,16 @@ fn an_epilog_never_fails() {
     fs::create_dir_all(sys.join("edac/mc/mc1")).unwrap();
     fs::write(sys.join("edac/mc/mc0/ce_count"), "40\n").unwrap();
     fs::write(sys.join("edac/mc/mc1/ce_count"), "2\n").unwrap();
+    // Two hardware threads of one core.
+    for cpu in ["cpu/cpu0", "cpu/cpu1"] {
+        for (file, text) in
+            [("topology/thread_siblings_list", "0-1\n"), ("thermal_throttle/core_throttle_count", "7\n")]
+        {
+            let file = sys.join(cpu).join(file);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, text).unwrap();
+        }
+    }
     let conf = site.file("epilog-settings");
     let script =
         format!(". {}; export PMMPI_EPILOG_LOG PMMPI_SYS; exec {}", text(&conf), path_of("epilog.sh"));
@@ -519,7 +529,7 @@ fn an_epilog_never_fails() {
     let line = read(log.clone());
     let (time, rest) = line.split_once(',').expect("a line");
     assert!(time.ends_with('Z') && rest.starts_with("job "), "{line}");
-    assert!(rest.ends_with(",memory_corrected 42,memory_uncorrected -,throttled -\n"), "{line}");
+    assert!(rest.ends_with(",memory_corrected 42,memory_uncorrected -,throttled 7\n"), "{line}");
     // A log that cannot be written, and a file that hangs.
     set("/nowhere/log", &sys);
     job();

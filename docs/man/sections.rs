@@ -83,7 +83,7 @@ pub const SCREEN: [Section; 3] = [
 2    the command line is wrong
 3    --fail-on: the condition is true; --gate: a node is not fit to return
 4    --fail-on: the report could not judge the nodes, or a node has no result;
-     --gate: a node is undecided
+     --gate: a node is UNDECIDED
 125  pmmpi itself failed
 126  the program that the screen measures, or pmmpi-report, cannot be executed
 127  the program that the screen measures, or pmmpi-report, was not found",

@@ -156,8 +156,8 @@ fn about_screen(text: &mut String, screen: &ScreenReport) {
     gauge(
         text,
         "pmmpi_screen_wrong_links",
-        "Number of links over which data arrived wrong, without a node known to be faulty; each direction is a \
-         link.",
+        "Number of links on which data arrived wrong, without a known fault of either node; each direction of a \
+         link counts as one.",
         links,
     );
     let minutes = [(String::new(), screen.node_minutes)];

@@ -126,6 +126,7 @@ impl Judged<'_> {
             OwnVerdict::Suspect => ScreenVerdict::Suspect,
             OwnVerdict::Same | OwnVerdict::Faster => ScreenVerdict::Ok,
         });
+        // Each screen checks its results, so an earlier wrong result says nothing of this one.
         let earlier = of_class.filter(|verdict| *verdict != ScreenVerdict::Wrong);
         match (self.is_here, own) {
             // SLOWED says more than SLOW-TAIL.

@@ -82,6 +82,16 @@ impl Launch {
     }
 }
 
+/// True for `NAME=value`.
+fn sets_variable(word: &str) -> bool {
+    let is_name = |name: &str| {
+        !name.starts_with(|c: char| c.is_ascii_digit())
+            && !name.is_empty()
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    };
+    word.split_once('=').is_some_and(|(name, _)| is_name(name))
+}
+
 impl Repetition {
     pub fn validate(self) -> Result<Launches, Failure> {
         if self.runs == 0 {
@@ -91,12 +101,10 @@ impl Repetition {
         self.groups.iter().try_for_each(|group| check_group("--groups", group))?;
         let words = |command: &String| match shell_words::split(command) {
             Ok(words) => match words.first() {
-                Some(first) if first.contains('=') && !first.contains('/') => {
-                    Err(Failure::own(format_args!(
-                        "--compare: no shell sets the variables at the beginning of `{command}`: write \
+                Some(first) if sets_variable(first) => Err(Failure::own(format_args!(
+                    "--compare: no shell sets the variables at the beginning of `{command}`: write \
                          env {command}"
-                    )))
-                }
+                ))),
                 _ => Ok(words.into_iter().map(OsString::from).collect()),
             },
             Err(_) => Err(Failure::own(format_args!("--compare: in `{command}` a quote is not closed"))),

@@ -317,7 +317,8 @@ fn explain(task: &Task, shared: &SharedMemory, partial: Option<Result<PathBuf, S
         (Fault::MpiCall, "an MPI call of pmmpi itself failed"),
         (
             Fault::Handover,
-            "the agent could not pass the ranks' records to pmmpi (is `ulimit -f` below 80 MB?)",
+            "the agent could not pass the ranks' records to pmmpi (is `ulimit -f`, which also \
+             limits shared memory, below 80 MB?)",
         ),
         (Fault::Panic, "pmmpi's agent failed inside the program; please report this"),
     ];

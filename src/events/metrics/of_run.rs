@@ -111,7 +111,7 @@ fn inputs(run: &Run, trust: &Trust) -> MetricInputs {
 
 /// False on Arm: its generic timer (CNTVCT_EL0) ticks at another rate than the cores. Linux gives an Arm processor's
 /// implementer as a number, such as 0x41.
-fn has_tsc(run: &Run) -> bool {
+pub(super) fn has_tsc(run: &Run) -> bool {
     let vendors = run.nodes.iter().filter_map(|node| node.facts.as_ref()?.hardware.cpu_vendor.as_deref());
     !vendors.into_iter().any(|vendor| vendor.starts_with("0x"))
 }

@@ -5,6 +5,7 @@ use super::catalogue::{CpuTable, Meaning, Metric, Per, Sibling, catalogue};
 use super::cpu::CpuKind;
 use super::evaluate::{Lack, MetricValue, Value, evaluate_one};
 use super::inputs::{MetricInput, MetricInputs, worse};
+use super::of_run::has_tsc;
 use crate::readings::readings;
 use crate::validation::RunTrust;
 use pmmpi::clock::Crystal;
@@ -187,7 +188,11 @@ impl<'a> Node<'a> {
         if worked_ns <= 0.0 {
             return;
         }
-        ticks.into_iter().for_each(|ticks| inputs.set("tsc_hz", ticks / (worked_ns * 1e-9)));
+        let has_tsc = has_tsc(self.run);
+        ticks
+            .filter(|_| has_tsc)
+            .into_iter()
+            .for_each(|ticks| inputs.set("tsc_hz", ticks / (worked_ns * 1e-9)));
         // All siblings are read within one snapshot, and tsc_hz is as exact as the clock.
         let [start_ns, stop_ns] = self.run.counts.cost.map_or([0; 2], |[_, most]| most.snapshots_ns);
         let apart = (start_ns as f64 + stop_ns as f64).max(0.0) / worked_ns;
