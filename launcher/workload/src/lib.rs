@@ -4,10 +4,9 @@
 //! [`rounds`] executes the [`plan`] of `pmmpi` on any fabric; [`screen_rounds`] does so for several kernels, each in a
 //! [`kernel_process`] (`kernel_output` has what it prints, `kernel_fault` its hardware exceptions, `kernel_instructions`
 //! the expected number of instructions) or, between nodes, in the ranks themselves (`net`). In each round [`process`]
-//! starts the program and gets its end (`program_output` passes on what it prints in a screen), [`saving`] saves the
-//! run, and [`console`] prints the messages; [`series_summary`] has the last of them. Meanwhile [`signals`] passes
-//! signals on to the program; a witness process shows which signals reach it anyway. [`descendants`] finds the processes
-//! that the program started ([`proc_stat`]).
+//! starts the program and gets its end, [`saving`] saves the run, and [`console`] prints the messages;
+//! [`series_summary`] has the last of them. Meanwhile [`signals`] passes signals on to the program; a witness process
+//! shows which signals reach it anyway. [`descendants`] finds the processes that the program started ([`proc_stat`]).
 //! [`health_watch`] reads the node before and after the program.
 //!
 //! The `pmmpi` process of rank 0 supervises a screen: [`screen_messages`] has what it hears from the runner of rank 0,
@@ -30,7 +29,6 @@ mod one_round;
 pub mod plan;
 pub mod proc_stat;
 pub mod process;
-mod program_output;
 mod progress;
 pub mod rank_watch;
 pub mod rounds;

@@ -4,7 +4,6 @@ use crate::health_watch::{HealthWatch, read_again};
 use crate::kernel_process::KernelProcess;
 use crate::net::{Net, NetRound};
 use crate::process::{Ended, LEFT, Prepared};
-use crate::program_output::ProgramOutput;
 use crate::signals;
 use pmmpi::clock;
 use pmmpi::counters::counter_table::CounterTable;
@@ -18,6 +17,7 @@ use pmmpi::session::live_record::LiveRecord;
 use pmmpi::session::live_regions::RegionTable;
 use pmmpi::session::{Beginning, OfNode, RankMemory, RankSession, Work};
 use pmmpi::transport::fabric::{FabricError, Pairwise};
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -100,10 +100,6 @@ pub(crate) fn measure<F: Pairwise>(
     // Facts may have changed since the job began. They were read directly before its first round.
     let host = if work.is_first { place.host.clone() } else { read_again(&place.host) };
     let watch = (!host.is_empty()).then(|| HealthWatch::begin(work.gpus));
-    let is_program = matches!(work.kind, RoundKind::Program);
-    // Only after a time limit, a program may be left, with all that it has.
-    let is_passed_on = is_program && work.is_screen && work.timeout.is_some();
-    let output = ProgramOutput::begin(work.output_to_stderr, is_passed_on);
     let mut net = match work.kind {
         RoundKind::Net(round) => Some(Net::prepare(fabric, round, NodeKey::own())?),
         RoundKind::Program | RoundKind::Kernel | RoundKind::Nobody(_) => None,
@@ -139,7 +135,10 @@ pub(crate) fn measure<F: Pairwise>(
             (Ended::without_cpu_time(NOT_TRIED), session.stop())
         }
         (None, RoundKind::Program | RoundKind::Kernel) => {
-            let started = work.program.start_with(&output.descriptors());
+            let started = match work.output_to_stderr {
+                true => work.program.start_with(&[(std::io::stderr().as_fd(), libc::STDOUT_FILENO)]),
+                false => work.program.start(),
+            };
             let ended = started.and_then(|running| running.wait(work.timeout));
             (ended.unwrap_or_else(|e| not_started(&e)), session.stop())
         }
@@ -155,7 +154,6 @@ pub(crate) fn measure<F: Pairwise>(
         }
         (Some(Err(e)), _) => (not_started(&e), session.stop()),
     };
-    output.end(); // after the barrier, because it may take time
     if work.is_screen && own.is_left && report.as_ref().is_none_or(|report| report.result.wrong.is_none()) {
         report = Some(no_result(LEFT));
     }
