@@ -48,12 +48,18 @@ impl SlurmNames {
     /// This node, which has the host's name without the domain, unless it is a host of another domain.
     fn unless_other_host<'a>(&self, node: &'a str, host: &str) -> Result<&'a str, Skip> {
         match self.host_names.get(node) {
-            Some(name) if name.contains('.') && host.contains('.') && !name.eq_ignore_ascii_case(host) => {
+            Some(name) if name.contains('.') && host.contains('.') && !is_same_host(name, host) => {
                 Err(Skip::OtherHost { node: node.to_owned(), host_name: name.clone() })
             }
             _ => Ok(node),
         }
     }
+}
+
+/// True if the names are equal, or if one of them lacks the end of the domain: n1.cluster and n1.cluster.example.org.
+fn is_same_host(name: &str, host: &str) -> bool {
+    let [name, host] = [name, host].map(|name| name.to_ascii_lowercase() + ".");
+    name.starts_with(&host) || host.starts_with(&name)
 }
 
 #[cfg(test)]
@@ -109,7 +115,7 @@ mod tests {
         let said = names.of_host("n1.clusterB").unwrap_err().to_string();
         assert!(said.starts_with("Slurm's node n1 is another host (NodeHostName=n1.clusterA); "), "{said}");
         // The same host, or a host whose domain Slurm does not know.
-        for host in ["n1", "n1.clusterA", "n1.ClusterA"] {
+        for host in ["n1", "n1.clusterA", "n1.ClusterA", "n1.clusterA.example.org"] {
             assert_eq!(names.of_host(host), Ok("n1"), "{host}");
         }
         assert_eq!((names.of_host("n2.clusterB"), names.of_host("n3")), (Ok("n2"), Ok("n3")));

@@ -7,14 +7,13 @@ use crate::error::{ToolError, Why};
 /// its answer shows whether it would. Settings of Slurm would show less: scontrol may be a script that calls sudo.
 const ASK: [&str; 3] = ["update", "NodeName=pmmpi-asks-for-the-right", "State=RESUME"];
 /// Parts of Slurm's messages for a missing right: ESLURM_USER_ID_MISSING and ESLURM_ACCESS_DENIED.
-const REFUSALS: [&str; 2] = ["invalid user id", "denied"];
+const REFUSALS: [&str; 2] = ["Invalid user id", "Access/permission denied"];
 
 impl Scontrol {
     /// Slurm's message if this user certainly may not change nodes. `None` if the user may, or if pmmpi cannot find this
     /// out. Changes nothing.
     pub fn why_not_allowed(&self) -> Option<String> {
         let ToolError { why: Why::Failed(message), .. } = self.call(&ASK, None).err()? else { return None };
-        let message = message.to_lowercase();
         REFUSALS.iter().any(|refusal| message.contains(refusal)).then_some(message)
     }
 }
