@@ -10,7 +10,8 @@ use std::collections::HashSet;
 
 /// A node with fewer runs of a kernel is not fit for certain.
 const FEWEST_RUNS: usize = 5;
-/// Fewer nodes do not show how fast their class is. Repaired nodes do not count: a batch may share a fault.
+/// Fewer nodes do not show how fast their class is. Repaired nodes do not count: a batch may share a fault. For the same
+/// reason, there must be fewer repaired nodes than others.
 const FEWEST_OTHERS: usize = 4;
 /// The same, if an archive shows how fast the node itself was while it was healthy.
 const FEWEST_WITH_HISTORY: usize = 2;
@@ -93,15 +94,24 @@ impl Asked<'_> {
                 count(of.runs, "run")
             ));
         }
-        let others = self.others(kernel, of);
+        let [repaired, others] = self.of_class(kernel, of);
         let needed = if of.was_healthy { FEWEST_WITH_HISTORY } else { FEWEST_OTHERS };
         if others < needed {
             return Some(format!(
                 "apart from the nodes of --gate, only {} of the same class ran {kernel}, but a decision needs \
-                 {FEWEST_OTHERS} (or {FEWEST_WITH_HISTORY}, if an earlier screen found this node less than {:.0} % slower \
-                 than its class): add healthy nodes",
+                 {FEWEST_OTHERS} (or {FEWEST_WITH_HISTORY}, if at least half of the earlier screens found this node less \
+                 than {:.0} % slower than its class): add healthy nodes",
                 count(others, "other node"),
                 self.limit * 100.0
+            ));
+        }
+        // Otherwise the repaired nodes are mostly compared with themselves.
+        if others <= repaired {
+            return Some(format!(
+                "{} of --gate and only {} of the same class ran {kernel}, but a decision needs more other nodes than nodes \
+                 of --gate: add healthy nodes, or name fewer nodes",
+                count(repaired, "node"),
+                count(others, "other node")
             ));
         }
         match of.slower_by_at_most {
@@ -118,11 +128,14 @@ impl Asked<'_> {
         }
     }
 
-    /// How many nodes of the same class have times of this kernel.
-    fn others(&self, kernel: &str, of: &KernelOfNode) -> usize {
+    /// How many nodes of the same class have times of this kernel: repaired nodes, and others.
+    fn of_class(&self, kernel: &str, of: &KernelOfNode) -> [usize; 2] {
         let is_of_class = |other: &KernelOfNode| other.class.is_some() && other.class == of.class;
-        let others = self.screen.screened.iter().filter(|node| !self.repaired.contains(node.node.as_str()));
-        others.filter(|node| node.kernels.get(kernel).is_some_and(is_of_class)).count()
+        let nodes = self.screen.screened.iter();
+        let nodes = nodes.filter(|node| node.kernels.get(kernel).is_some_and(is_of_class));
+        let (repaired, others): (Vec<&ScreenedNode>, Vec<&ScreenedNode>) =
+            nodes.partition(|node| self.repaired.contains(node.node.as_str()));
+        [repaired.len(), others.len()]
     }
 }
 

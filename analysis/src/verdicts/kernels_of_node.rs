@@ -25,8 +25,8 @@ pub struct KernelOfNode {
     /// The class that this screen compares the node with.
     #[serde(skip)]
     pub class: Option<SharedText>,
-    /// True if the node is also compared with earlier screens of itself, and was not slow enough to be drained in one of
-    /// them.
+    /// True if the node is also compared with earlier screens of itself, and was not slow enough to be drained in at least
+    /// half of them.
     #[serde(skip)]
     pub was_healthy: bool,
     /// OK, SLOW, SLOW-TAIL, SLOWED, UNUSUAL, SUSPECT, FAST, FAILED or WRONG; `None` if the node was not judged.

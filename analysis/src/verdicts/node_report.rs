@@ -251,7 +251,7 @@ pub struct HistoryReport {
     /// The latest session that was compared. Small sessions often are not.
     #[serde(skip)]
     pub latest: Option<SharedText>,
-    /// True if the node was not slow enough to be drained in an earlier session that was compared.
+    /// True if the node was not slow enough to be drained in at least half of the earlier sessions at one of its levels.
     #[serde(skip)]
     pub was_healthy: bool,
     /// The node's time before the change (s), as it would be in the node's latest session; if there is no change, of

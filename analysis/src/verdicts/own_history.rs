@@ -8,6 +8,7 @@ use crate::stats::own_history::{self, OwnChange, OwnHistorySettings, SessionTime
 use crate::stats::{normal, within_nodes};
 use pmmpi::text::count;
 use std::borrow::Cow;
+use std::ops::Range;
 
 /// What the history says of one node.
 pub(super) struct OwnHistory {
@@ -159,7 +160,7 @@ fn changed(
         verdict: Some(change.verdict),
         sessions: medians.len(),
         latest: judging.names.session(judging.table, last.row as usize),
-        was_healthy: medians[..medians.len() - 1].iter().any(|at| at.is_healthy),
+        was_healthy: was_healthy(medians, &change),
         before_s: Some(seconds(change.before)),
         now_s: Some(seconds(change.now)),
         change: Some((change.now - change.before).exp_m1()),
@@ -192,6 +193,19 @@ fn changed(
     OwnHistory { score: Some(change.score), history, null_reasons }
 }
 
+/// True if at least half of the sessions that show one of the node's earlier levels were healthy: the level before the
+/// change, or the level since then without the latest session. Bad sessions show no level.
+fn was_healthy(medians: &[SessionMedian], change: &OwnChange) -> bool {
+    let earlier = medians.len() - 1;
+    let since = change.since.unwrap_or(earlier);
+    let is_mostly_healthy = |sessions: Range<usize>| {
+        let counted = sessions.filter(|at| !change.bad_sessions.contains(at));
+        let (healthy, others): (Vec<usize>, Vec<usize>) = counted.partition(|at| medians[*at].is_healthy);
+        !healthy.is_empty() && healthy.len() >= others.len()
+    };
+    is_mostly_healthy(0..since) || is_mostly_healthy(since..earlier)
+}
+
 /// The first and the last of each group of successive numbers.
 fn successive(numbers: &[usize]) -> impl Iterator<Item = [usize; 2]> {
     numbers.chunk_by(|a, b| a + 1 == *b).map(|group| [group[0], group[group.len() - 1]])
@@ -218,5 +232,61 @@ fn without(history: &History, maintenance: Option<MaintenanceReport>) -> OwnHist
             ..HistoryReport::without(sessions)
         },
         null_reasons: ["history", "history_score"].map(|key| (key, reason.clone())).into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::own_history::OwnVerdict;
+
+    /// `sessions` has the health of each session, and `true` for the latest.
+    fn is_healthy_before(sessions: &[bool], since: Option<usize>, bad_sessions: &[usize]) -> bool {
+        let median = |is_healthy: &bool| SessionMedian {
+            row: 0,
+            session: 0,
+            median: 0.0,
+            variance: 0.0,
+            reach: [0.0; 2],
+            runs: 7,
+            is_healthy: *is_healthy,
+        };
+        let medians: Vec<SessionMedian> = sessions.iter().map(median).collect();
+        let change = OwnChange {
+            verdict: if since.is_some() { OwnVerdict::Faster } else { OwnVerdict::Same },
+            since,
+            before: 0.0,
+            now: 0.0,
+            at_least: 0.0,
+            score: 0.0,
+            adjusted_p: 1.0,
+            course: None,
+            bad_sessions: bad_sessions.to_vec(),
+            bad_by: 0.0,
+        };
+        was_healthy(&medians, &change)
+    }
+
+    #[test]
+    fn most_sessions_of_a_level_must_be_healthy() {
+        let (yes, no) = (true, false);
+        // Without a change, all earlier sessions are one level.
+        for (sessions, expected) in [
+            (&[no, yes][..], false),
+            (&[yes, yes], true),
+            (&[yes, no, yes], true),
+            (&[yes, no, no, yes], false),
+            (&[yes, no, no, no, no, no, no, no, no, no, no, yes], false),
+        ] {
+            assert_eq!(is_healthy_before(sessions, None, &[]), expected, "{sessions:?}");
+        }
+        // Two bad sessions of a healthy node.
+        assert!(is_healthy_before(&[yes, no, no, yes], None, &[1, 2]));
+        // The node became faster: in the latest session, or before it.
+        assert!(!is_healthy_before(&[no, no, yes], Some(2), &[]));
+        assert!(is_healthy_before(&[no, no, no, yes, yes], Some(3), &[]));
+        assert!(!is_healthy_before(&[no, no, no, no, no, yes], Some(2), &[]));
+        // Also before the change, the node was healthy.
+        assert!(is_healthy_before(&[yes, yes, yes], Some(2), &[]));
     }
 }

@@ -91,6 +91,27 @@ fn few_other_nodes_leave_it_open() {
     assert_undecided(&mixed, "n01", &only("2 other nodes"));
 }
 
+/// The nodes of one repair may share a fault. If they are most of their class, they are compared with themselves.
+#[test]
+fn as_many_nodes_of_the_gate_as_others_leave_it_open() {
+    let folder = Folder::new();
+    let of = |nodes: u32| screen(nodes).write(&folder.path().join(nodes.to_string()), healthy);
+    let ten = of(10);
+    let why = |repaired: u32, others: u32| {
+        format!(
+            "{repaired} nodes of --gate and only {others} other nodes of the same class ran triad, but a decision needs \
+             more other nodes than nodes of --gate: add healthy nodes, or name fewer nodes"
+        )
+    };
+    assert_undecided(&ten, "n[00-05]", &why(6, 4));
+    assert_undecided(&ten, "n[00-04]", &why(5, 5));
+    assert_eq!(answer(&ten, "n[00-03]").0, Some(0));
+    let faulty = screen(10)
+        .write(&folder.path().join("faulty"), |at| Outcome::Times(if at.node < 6 { 1.25 } else { 1.0 }));
+    let (status, sentence) = answer(&faulty, "n[00-05]");
+    assert!(matches!(status, Some(3 | 4)) && !sentence.starts_with("n01 is fit"), "{sentence}");
+}
+
 /// With earlier screens of the node, fewer other nodes are enough, but not none.
 #[test]
 fn an_archive_stands_for_other_nodes() {
@@ -131,7 +152,8 @@ fn an_archive_without_a_healthy_screen_of_the_node_does_not_stand_for_other_node
         inputs
     };
     let only = "apart from the nodes of --gate, only 3 other nodes of the same class ran triad, but a decision needs 4 \
-                (or 2, if an earlier screen found this node less than 5 % slower than its class): add healthy nodes";
+                (or 2, if at least half of the earlier screens found this node less than 5 % slower than its class): add \
+                healthy nodes";
     add(1, 1.2);
     assert_undecided(&repaired("slow"), "n01", only);
     add(0, 1.0);
