@@ -116,14 +116,13 @@ fn what_cannot_be_written_is_refused_before_the_first_round() {
     assert_eq!(tool::runs_in(&site.file("runs")).len(), 1);
 }
 
-/// `gate.sbatch` gets the names that Slurm has for the nodes, and pmmpi needs the names that the hosts have themselves.
-#[test]
-fn the_gate_asks_repaired_nodes_for_the_names_of_their_hosts() {
-    let folder = Folder::new("gate-names");
+/// `gate.sbatch` for the repaired nodes blue3 and blue4. `ssh` is the script that answers in their place.
+fn gate_script(name: &str, ssh: &str) -> Output {
+    let folder = Folder::new(name);
     let programs = [
         ("scontrol", "echo \"$3\" | tr , '\\n'"),
         ("sinfo", "echo drained"),
-        ("ssh", "[ \"$2 $3\" = 'uname -n' ] && echo \"host-of-$1\""),
+        ("ssh", ssh),
         ("mpirun", "case $1 in --version) echo 'Open MPI';; *) echo \"$*\";; esac"),
         ("pmmpi", "true"),
     ];
@@ -140,9 +139,29 @@ fn the_gate_asks_repaired_nodes_for_the_names_of_their_hosts() {
     for variable in ["PMMPI_APPLY", "PMMPI_MPIRUN", "PMMPI_RSH", "PMMPI_SCREEN"] {
         gate.env_remove(variable);
     }
-    let said = tool::run(&mut gate).success().out();
+    tool::run(&mut gate)
+}
+
+/// `gate.sbatch` gets the names that Slurm has for the nodes, and pmmpi needs the names that the hosts have themselves.
+#[test]
+fn the_gate_asks_repaired_nodes_for_the_names_of_their_hosts() {
+    let ssh = "[ \"$2 $3\" = 'uname -n' ] && echo 'Welcome, user' && echo \"host-of-$1\"";
+    let said = gate_script("gate-names", ssh).success().out();
     assert!(
         said.contains(" -n 3 ") && said.contains(" --gate host-of-blue3,host-of-blue4 --rounds 7"),
         "{said}"
     );
+}
+
+/// pmmpi calls it UNDECIDED, because it took no part.
+#[test]
+fn the_gate_does_not_need_a_repaired_node_that_does_not_answer() {
+    let ssh = "[ \"$1\" != blue3 ] && echo \"host-of-$1\"";
+    let output = gate_script("gate-without-node", ssh).success();
+    let said = output.out();
+    assert!(said.contains(" -n 2 ") && said.contains(" --gate blue3,host-of-blue4 --rounds 7"), "{said}");
+    assert!(output.err().contains("blue3 does not answer (`ssh blue3 uname -n`)"), "{}", output.err());
+    let output = gate_script("gate-without-nodes", "exit 255");
+    assert_eq!(output.code(), 4, "{}", output.err());
+    assert!(output.err().contains("no drained node answers") && output.out().is_empty(), "{}", output.err());
 }
