@@ -34,7 +34,7 @@ struct MeasuredKernel<'a> {
     area: &'a str,
 }
 
-/// A kernel with its options, or the user's program with its arguments.
+/// A kernel with its options, or the user's program, as it was typed, with its arguments.
 #[derive(Serialize)]
 struct Measurement<'a> {
     kernel: &'a str,
@@ -76,5 +76,10 @@ fn finding<'a>(screen: &'a ScreenReport, suggestion: &'a Suggestion) -> Finding<
 }
 
 fn measurement(kernel: &KernelSummary) -> Measurement<'_> {
-    Measurement { kernel: &kernel.kernel, options: &kernel.options, is_program: !kernel.is_kernel }
+    // Programs of the same file name may be different.
+    let (name, options) = match kernel.options.split_first() {
+        Some((program, arguments)) if !kernel.is_kernel => (program, arguments),
+        _ => (&kernel.kernel, kernel.options.as_slice()),
+    };
+    Measurement { kernel: name, options, is_program: !kernel.is_kernel }
 }

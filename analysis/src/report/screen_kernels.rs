@@ -25,7 +25,7 @@ pub struct KernelSummary {
     /// True for a kernel of pmmpi.
     #[serde(skip)]
     pub is_kernel: bool,
-    /// Its options, or the arguments of the user's program.
+    /// Its options, or the user's program and its arguments.
     #[serde(skip)]
     pub options: Vec<String>,
     /// The unit of the values; `None` for the user's program.

@@ -25,7 +25,7 @@ pub struct ScreenedRun {
     /// True for a kernel of pmmpi.
     #[serde(skip)]
     pub is_kernel: bool,
-    /// The options of the kernel, or the arguments of the user's program.
+    /// The options of the kernel, or the user's program and its arguments.
     #[serde(skip)]
     pub options: Vec<String>,
     /// Number of the round, from 0.
@@ -223,9 +223,9 @@ fn program(run: &Run) -> String {
     path.rsplit('/').next().unwrap_or_default().to_owned()
 }
 
-/// As a user types them. A kernel's command begins with `pmmpi screen-kernel NAME`.
+/// As a user types them. A kernel's command begins with `pmmpi screen-kernel NAME`, which is no part of them.
 fn options(run: &Run, is_kernel: bool) -> Vec<String> {
-    let words = run.header.command.iter().skip(if is_kernel { 3 } else { 1 });
+    let words = run.header.command.iter().skip(if is_kernel { 3 } else { 0 });
     let mut words = words.cloned();
     let mut options = Vec::new();
     while let Some(word) = words.next() {

@@ -213,7 +213,7 @@ fn a_finding_has_each_kernel_in_which_the_node_is_slow_or_wrong() {
     assert_eq!(of("n03"), serde_json::json!([measurement("fma")]));
 }
 
-/// The arguments of a program are its options.
+/// With its path, because another program may have the same file name. The arguments of a program are its options.
 #[test]
 fn the_findings_have_the_program_of_the_gate() {
     let folder = Folder::new();
@@ -228,7 +228,7 @@ fn the_findings_have_the_program_of_the_gate() {
     let text = std::fs::read_to_string(&findings).unwrap();
     let found: serde_json::Value = serde_json::from_str(&text).unwrap();
     let solver = serde_json::json!({
-        "kernel": "solver", "options": ["-n", "4"], "is_program": true, "area": "solver"
+        "kernel": "/opt/solver", "options": ["-n", "4"], "is_program": true, "area": "solver"
     });
     assert_eq!(found["kernels"], serde_json::json!([solver]));
 }

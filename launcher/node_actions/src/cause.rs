@@ -17,7 +17,9 @@ impl Cause {
     /// in each screen.
     pub(crate) fn is_among(&self, known: &[Self]) -> bool {
         let mut measurements = self.found_by.iter();
-        let is_known = |of: &Measurement| known.iter().any(|cause| cause.found_by.contains(of));
+        let is_known = |of: &Measurement| {
+            known.iter().flat_map(|cause| &cause.found_by).any(|known| of.is_repeated_by(known))
+        };
         known.iter().any(|cause| reason::subject(&cause.reason) == reason::subject(&self.reason))
             && measurements.all(is_known)
     }
@@ -31,7 +33,7 @@ mod tests {
         let found_by = found_by.iter().map(|(kernel, memory)| Measurement {
             kernel: (*kernel).to_owned(),
             options: vec!["--memory".to_owned(), (*memory).to_owned()],
-            is_program: false,
+            ..Measurement::default()
         });
         Cause { reason: reason.to_owned(), found_by: found_by.collect() }
     }

@@ -41,7 +41,9 @@ impl Proof {
 fn is_measured(cause: &Cause, kernels: &[MeasuredKernel]) -> bool {
     match cause.found_by.is_empty() {
         true => kernels.iter().any(|kernel| is_named(&cause.reason, kernel)),
-        false => cause.found_by.iter().all(|found| kernels.iter().any(|kernel| kernel.ran == *found)),
+        false => {
+            cause.found_by.iter().all(|found| kernels.iter().any(|kernel| found.is_repeated_by(&kernel.ran)))
+        }
     }
 }
 
@@ -73,7 +75,7 @@ mod tests {
 
     fn ran(kernel: &str, options: &[&str]) -> Measurement {
         let options = options.iter().map(|option| (*option).to_owned()).collect();
-        Measurement { kernel: kernel.to_owned(), options, is_program: false }
+        Measurement { kernel: kernel.to_owned(), options, ..Measurement::default() }
     }
 
     fn kernel(kernel: &str, area: &str) -> MeasuredKernel {
@@ -128,6 +130,17 @@ mod tests {
         let program = Measurement { is_program: true, ..ran("triad", &large) };
         let program = MeasuredKernel { ran: program, area: "triad".to_owned() };
         assert!(!is_measured(&wrong, &[program]));
+    }
+
+    #[test]
+    fn the_gate_must_warm_the_nodes_up_as_long() {
+        let hot = |soak_s| Measurement { soak_s, ..ran("fma", &[]) };
+        let slow = "pmmpi: slow-compute: +9.0 % 20261126-abc";
+        let found = mark(&[(slow, vec![hot(1200)])]);
+        let gate = |soak_s| [MeasuredKernel { ran: hot(soak_s), area: "compute".to_owned() }];
+        let needed = vec!["`--kernels fma --soak 1200s`".to_owned()];
+        assert_eq!(missing(&found, &gate(0)), (vec![slow.to_owned()], needed));
+        assert!(is_measured(&found, &gate(1200)) && is_measured(&found, &gate(3600)));
     }
 
     #[test]

@@ -65,7 +65,7 @@ impl ScreenSettings {
         let timeout = timeout.map(|text| duration("--timeout", text)).transpose()?;
         let all_cores = typed.cores == CoresArg::Node;
         let output_to_stderr = typed.format != ScreenFormat::Text && typed.output.is_none();
-        let (report, act) = (report(&typed), act(&typed));
+        let (report, act) = (report(&typed), act(&typed, soak));
         let (archive, log) = (typed.archive.clone(), typed.log.clone());
         let seed = typed.seed.unwrap_or_else(|| pmmpi::clock::realtime_ns().unsigned_abs());
         let run = Settings::of_screen(typed, rounds, timeout)?;
@@ -141,7 +141,7 @@ fn report(typed: &ScreenArgs) -> Vec<OsString> {
 }
 
 /// The options that `pmmpi screen-act` gets.
-fn act(typed: &ScreenArgs) -> Option<Vec<OsString>> {
+fn act(typed: &ScreenArgs, soak: Option<Duration>) -> Option<Vec<OsString>> {
     let apply = typed.apply?.to_possible_value()?;
     let mut options: Vec<OsString> = vec!["--apply".into(), apply.get_name().into()];
     if let Some(most) = typed.max_nodes {
@@ -150,12 +150,37 @@ fn act(typed: &ScreenArgs) -> Option<Vec<OsString>> {
     if let Some(log) = &typed.log {
         options.extend(["--log".into(), log.into()]);
     }
+    // The runs do not have these two. But a repaired node must pass a screen that has them, too.
+    if let Some(soak) = soak {
+        options.extend(["--soak".into(), soak.as_secs_f64().ceil().to_string().into()]);
+    }
+    if typed.cores == CoresArg::Rank {
+        options.extend(["--cores".into(), "rank".into()]);
+    }
     Some(options)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Typed {
+        #[command(flatten)]
+        screen: ScreenArgs,
+    }
+
+    #[test]
+    fn what_acts_on_the_findings_knows_how_the_screen_ran() {
+        let act = |words: &[&str]| {
+            let typed = Typed::try_parse_from(["screen", "--apply", "drain"].iter().chain(words)).unwrap();
+            ScreenSettings::validate(typed.screen).ok().unwrap().act.unwrap()
+        };
+        assert_eq!(act(&[]), ["--apply", "drain"]);
+        let hot = act(&["--soak", "1.51m", "--cores", "rank"]);
+        assert_eq!(hot, ["--apply", "drain", "--soak", "91", "--cores", "rank"]);
+    }
 
     #[test]
     fn rounds_are_those_of_all_nodes_and_those_of_suspects() {

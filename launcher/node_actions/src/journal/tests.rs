@@ -163,7 +163,7 @@ fn an_intent_has_what_found_the_node() {
     let (_folder, path) = place();
     let mut journal = Journal::open(&path).unwrap();
     let options = vec!["--memory".to_owned(), "85%".to_owned()];
-    let found_by = vec![Measurement { kernel: "triad".to_owned(), options, is_program: false }];
+    let found_by = vec![Measurement { kernel: "triad".to_owned(), options, ..Measurement::default() }];
     let slow = Cause { found_by, ..cause("pmmpi: slow") };
     let id = journal.intend("a", &drain(), Some(&slow)).unwrap();
     journal.append(outcome(id)).unwrap();

@@ -70,8 +70,7 @@ fn slow(nodes: &[&str]) -> Vec<Finding> {
 }
 
 fn kernels(all: &[(&str, &str)]) -> Vec<MeasuredKernel> {
-    let ran =
-        |kernel: &str| Measurement { kernel: kernel.to_owned(), options: Vec::new(), is_program: false };
+    let ran = |kernel: &str| Measurement { kernel: kernel.to_owned(), ..Measurement::default() };
     all.iter().map(|(kernel, area)| MeasuredKernel { ran: ran(kernel), area: (*area).to_owned() }).collect()
 }
 

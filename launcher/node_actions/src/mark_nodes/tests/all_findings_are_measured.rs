@@ -7,7 +7,7 @@ const WRONG: &str = "pmmpi: wrong-result: triad 20261127-xyz";
 const LARGE: [&str; 2] = ["--memory", "85%"];
 
 fn ran(kernel: &str, options: &[&str]) -> Measurement {
-    Measurement { kernel: kernel.to_owned(), options: names(options), is_program: false }
+    Measurement { kernel: kernel.to_owned(), options: names(options), ..Measurement::default() }
 }
 
 /// On node a.
