@@ -144,16 +144,23 @@ fn recover(journal: &mut Journal, listed: &Listed) -> Result<Vec<Recovered>, Err
         let (found, after) = match listed.get(&open.node) {
             Some(Ok(state)) => {
                 let is_done = result == journal::Result::FoundDone;
-                let words = if is_done { "the change is done" } else { "the change is not done" };
+                let words = match (open.is_further, is_done) {
+                    (false, true) => "the change is done",
+                    (false, false) => "the change is not done",
+                    (true, true) => "the node has the mark",
+                    (true, false) => "the node does not have the mark",
+                };
                 (format!("{words}: {}", open.act.seen(state)), Some(Box::new(state.clone())))
             }
             _ => ("Slurm no longer has this node".to_owned(), None),
         };
         let note = Some("an earlier pmmpi wrote no outcome".to_owned());
         journal.close(&open, result);
-        let journal::Open { id, node, act, time, .. } = open;
+        let journal::Open { id, node, act, reason, is_further, time, .. } = open;
+        let of_act = act.reason().unwrap_or_default();
+        let further = is_further.then(|| reason.unwrap_or_else(|| of_act.to_owned()));
         journal.append(Entry::Outcome { id, node: node.clone(), result, note, before: None, after })?;
-        recovered.push(Recovered { node, act, time, found });
+        recovered.push(Recovered { node, act, further, time, found });
     }
     Ok(recovered)
 }
