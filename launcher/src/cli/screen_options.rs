@@ -111,8 +111,8 @@ pub struct ScreenArgs {
     /// Compare with the screens in DIR, and add this screen
     #[arg(long, value_name = "DIR")]
     pub archive: Option<PathBuf>,
-    /// Say for each kernel whether its class as a whole is slower or faster than in the screens in PATH: run files, a
-    /// folder or an archive. pmmpi never writes there
+    /// Say for each kernel whether its class as a whole is slower or faster than in an earlier screen in PATH: run
+    /// files, a folder or an archive. pmmpi never writes there
     #[arg(long, value_name = "PATH", hide = true)]
     pub against: Vec<PathBuf>,
     /// Check whether these repaired nodes are fit to return

@@ -58,6 +58,12 @@ impl ScreenSettings {
             }
             false => Works::Program(typed.argv.clone()),
         };
+        if typed.fail_on.contains(&ScreenFailOn::Moved) && typed.archive.is_none() && typed.against.is_empty()
+        {
+            return Err(Failure::usage(
+                "--fail-on moved: there is no earlier screen to compare with: add --archive DIR or --against PATH",
+            ));
+        }
         let (rounds, more_rounds) = rounds(&typed.rounds)?;
         let soak = typed.soak.as_deref().map(|text| duration("--soak", text)).transpose()?;
         let is_kernels = matches!(works, Works::Kernels(_));
