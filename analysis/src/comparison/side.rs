@@ -66,10 +66,9 @@ impl Side {
         Self::in_order(groups.iter().map(run).collect())
     }
 
-    /// The rounds of screens, without values beside the time. In a screen, each node works for itself, so each node has
+    /// Rounds of screens, without values beside the time. In a screen, each node works for itself, so each node has
     /// runs of its own.
-    pub fn of_screens(table: &RunTable, by: &ClassBy) -> Self {
-        let rows = (0..table.len()).filter(|row| is_of_screen(table, *row));
+    pub fn of_rows(table: &RunTable, rows: impl Iterator<Item = usize>, by: &ClassBy) -> Self {
         Self::in_order(rows.map(|row| SideRun::of(table, &[row], by)).collect())
     }
 
@@ -133,7 +132,7 @@ pub fn is_of_screen(table: &RunTable, row: usize) -> bool {
 }
 
 /// What the class of a row consists of.
-fn parts_of(table: &RunTable, row: usize) -> Option<&Parts> {
+pub fn parts_of(table: &RunTable, row: usize) -> Option<&Parts> {
     table.parts.get(row).and_then(|parts| table.all_parts.get(*parts as usize))
 }
 

@@ -3,7 +3,7 @@
 use super::side::{Side, SideRun};
 use crate::stats::two_sets::SessionRuns;
 use crate::table::UNDATED;
-use crate::table::node_class::Key;
+use crate::table::node_class::{Key, Parts};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The work by which units of A and B are matched: without the keys in which all runs of A differ from all runs of B.
@@ -93,7 +93,7 @@ fn class<'a>(mut runs: impl Iterator<Item = &'a &'a SideRun>, dropped: &BTreeSet
     let shown = |(key, text): (&Key, &str)| match key {
         Key::Microcode => format!("microcode {text}"),
         Key::Kernel => format!("Linux {text}"),
-        Key::Ranks => format!("({text} ranks)"),
+        Key::Ranks => Parts::described_ranks(text),
         Key::Named(name) => format!("{name}={text}"),
         _ => text.to_owned(),
     };

@@ -4,6 +4,7 @@ use super::cells::{percent, shortened};
 use super::tabular::{Table, left, name, or_dash, right, words};
 use crate::report::against_baseline::KernelAgainst;
 use crate::report::screen::ScreenReport;
+use crate::table::instant;
 use crate::warning_codes;
 use pmmpi::text::count;
 
@@ -47,9 +48,13 @@ fn moved(of: &KernelAgainst) -> Option<String> {
 pub fn table(screen: &ScreenReport) -> Table {
     let row = |of: &KernelAgainst| {
         let interval = of.ci.map(|[low, high]| format!("{} .. {}", percent(low, 1), percent(high, 1)));
+        let began = of.earlier.as_ref().map(|screen| instant::utc(screen.started_unix_ns).join(" "));
         vec![
             name(&of.kernel),
-            words(of.nodes),
+            words(match of.nodes == of.nodes_in_screen {
+                true => of.nodes.to_string(),
+                false => format!("{} of {}", of.nodes, of.nodes_in_screen),
+            }),
             or_dash(of.change, |change| percent(change, 1)),
             words(interval.unwrap_or_else(|| "-".to_owned())),
             words(match of.moved {
@@ -57,6 +62,7 @@ pub fn table(screen: &ScreenReport) -> Table {
                 Some(false) => "no",
                 None => "-",
             }),
+            words(began.unwrap_or_else(|| "-".to_owned())),
         ]
     };
     Table {
@@ -66,6 +72,7 @@ pub fn table(screen: &ScreenReport) -> Table {
             right("Slower"),
             right("Interval"),
             left("Class changed"),
+            left("Baseline began (UTC)"),
         ],
         rows: screen.against.iter().flat_map(|against| &against.kernels).map(row).collect(),
         ..Table::default()

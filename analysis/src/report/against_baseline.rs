@@ -17,10 +17,14 @@ pub struct AgainstBaseline {
 pub struct KernelAgainst {
     /// Its name.
     pub kernel: String,
-    /// What the nodes have in common, in the screen and in the baseline.
+    /// The class of these nodes in the screen.
     pub class: Option<String>,
-    /// Number of nodes that both have.
+    /// Number of nodes that the screen and the earlier screen have.
     pub nodes: usize,
+    /// Number of nodes of this class with a time of this kernel in the screen.
+    pub nodes_in_screen: usize,
+    /// The screen of the baseline with which pmmpi compares.
+    pub earlier: Option<EarlierScreen>,
     /// The median over these nodes of time now / time in the baseline - 1: 0.03 is 3 % slower.
     pub change: Option<f64>,
     /// An interval for this median: at least 93.75 %.
@@ -31,20 +35,30 @@ pub struct KernelAgainst {
     pub null_reasons: BTreeMap<&'static str, String>,
 }
 
+/// A screen of the baseline.
+#[derive(Debug, Serialize)]
+pub struct EarlierScreen {
+    /// Its first run with this kernel on these nodes.
+    pub run_id: String,
+    /// The start of this run (ns since 1970).
+    pub started_unix_ns: i64,
+}
+
 impl KernelAgainst {
-    /// A kernel that pmmpi cannot compare.
-    pub fn not_compared(kernel: &str) -> Self {
-        const WHY: &str =
-            "the baseline has no time of this kernel with the same options on a node of this screen";
-        let keys = ["class", "change", "ci", "moved"];
+    /// A kernel that pmmpi cannot compare, and why.
+    pub fn not_compared(kernel: &str, class: Option<&str>, nodes_in_screen: usize, why: String) -> Self {
+        let keys = ["earlier", "change", "ci", "moved"];
+        let keys = keys.into_iter().chain(class.is_none().then_some("class"));
         Self {
             kernel: kernel.to_owned(),
-            class: None,
+            class: class.map(str::to_owned),
             nodes: 0,
+            nodes_in_screen,
+            earlier: None,
             change: None,
             ci: None,
             moved: None,
-            null_reasons: keys.map(|key| (key, WHY.to_owned())).into(),
+            null_reasons: keys.map(|key| (key, why.clone())).collect(),
         }
     }
 

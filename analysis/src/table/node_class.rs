@@ -194,6 +194,12 @@ impl ClassBy {
         Self::of(self.keys.iter().filter(|key| !key.is_fact()).cloned().collect())
     }
 
+    /// The keys of what a screen did: without facts and labels, and always with the command and the ranks.
+    pub(crate) fn of_work(&self) -> Self {
+        let settings = self.keys.iter().filter(|key| matches!(key, Key::Fact(_)) && !key.is_fact());
+        Self::of(settings.cloned().collect()).and(Key::Command).and(Key::Ranks)
+    }
+
     /// True if the key makes up the class of a row.
     pub(crate) fn makes_up(&self, part: &Key, is_own: bool) -> bool {
         match part.is_fact() {

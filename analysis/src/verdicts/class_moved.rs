@@ -4,8 +4,9 @@ use super::history::{History, SessionMedian};
 use super::judged_session::Sessions;
 use super::measured_again;
 use super::node_report::{ClassMoved, ClassReport};
+use crate::stats::node_median::{self, FEWEST_OF_INTERVAL};
 use crate::stats::own_history::{self, OwnChange, OwnHistorySettings, OwnVerdict, SessionTime};
-use crate::stats::{node_median, within_nodes};
+use crate::stats::within_nodes;
 
 /// The level of a class in its sessions is known less well than that of a node: how much it usually varies (ln T), and
 /// the number of sessions that this assumption counts for.
@@ -94,6 +95,16 @@ impl Step {
     }
 }
 
+/// True if `measured_before` of `all` nodes of a session show whether their class changed. A class of fewer nodes than an
+/// interval needs is shown by all of them.
+pub fn show_class(measured_before: usize, all: usize) -> bool {
+    are_half(measured_before, all) && measured_before >= FEWEST_OF_INTERVAL.min(all)
+}
+
+fn are_half(nodes: usize, all: usize) -> bool {
+    2 * nodes >= all
+}
+
 /// True if this change of a class (ln T), from one session to the next, is larger than the differences between sessions in
 /// which nothing changed.
 pub fn is_change_of_level(change: f64, settings: &OwnHistorySettings) -> bool {
@@ -147,7 +158,7 @@ fn of_nodes(histories: &[History], since: usize, now: usize) -> Option<Vec<(usiz
     let change = |(node, history): (usize, &History)| Some((node, change_of(history, since, &[])?));
     let mut changes: Vec<(usize, f64)> = all().filter_map(change).collect();
     changes.sort_unstable_by(|a, b| a.1.total_cmp(&b.1));
-    (2 * changes.len() >= all().count()).then_some(changes)
+    are_half(changes.len(), all().count()).then_some(changes)
 }
 
 /// How much a node changed with a session (ln T), without `effects` of the sessions.

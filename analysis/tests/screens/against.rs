@@ -2,6 +2,7 @@
 
 use super::common::*;
 use super::made::*;
+use pmmpi::record::Run;
 use serde_json::Value;
 use std::path::Path;
 
@@ -113,7 +114,7 @@ fn a_kernel_that_the_baseline_does_not_have_is_open() {
     let found = json(&screen_report(&now, &[&against[..], &["--format", "json"]].concat()));
     let all = kernels(&found);
     assert!(all.len() == 2 && all[0]["moved"] == false && all[1]["moved"].is_null(), "{all:#?}");
-    assert!(["class", "change", "ci", "moved"].iter().all(|key| all[1]["null_reasons"][key].is_string()));
+    assert!(["earlier", "change", "ci", "moved"].iter().all(|key| all[1]["null_reasons"][key].is_string()));
     let checked = screen_report(&now, &[&against[..], &["--fail-on", "moved"]].concat());
     assert_eq!(checked.status.code(), Some(4));
     assert!(
@@ -126,11 +127,110 @@ fn a_kernel_that_the_baseline_does_not_have_is_open() {
     assert!(all.len() == 2 && all.iter().all(|of| of["moved"].is_null()), "{all:#?}");
 }
 
+/// A few nodes, for example those that were repaired, do not stand for their class.
+#[test]
+fn a_class_with_few_nodes_in_the_baseline_is_open() {
+    let folder = Folder::new();
+    let nodes = |name: &str, nodes: std::ops::Range<u32>| {
+        Screen { nodes, ..Screen::of(0, 0) }.write(&folder.path().join(name), |_| Outcome::Times(1.0));
+    };
+    let now = screen(folder.path(), "now", 5, &["triad"], 1.05);
+    for (name, of, moved) in [("one", 0..1_u32, None), ("ten", 0..10, None), ("eleven", 0..11, Some(true))] {
+        let count = of.len();
+        nodes(name, of);
+        let baseline = path(&folder, name);
+        let against = ["--against", baseline.as_str()];
+        let all = kernels(&json(&screen_report(&now, &[&against[..], &["--format", "json"]].concat())));
+        assert!(all.len() == 1 && all[0]["nodes"] == count && all[0]["nodes_in_screen"] == 21, "{all:#?}");
+        assert_eq!(all[0]["moved"].as_bool(), moved, "{all:#?}");
+        let why = format!("the earlier screen has times of only {count} of 21 nodes");
+        assert_eq!(all[0]["null_reasons"]["moved"] == why.as_str(), moved.is_none(), "{all:#?}");
+        let checked = screen_report(&now, &[&against[..], &["--fail-on", "moved"]].concat());
+        assert_eq!(checked.status.code(), Some(if moved.is_some() { 3 } else { 4 }), "{name}");
+        assert!(out(&checked).contains(&format!("{count} of 21")), "{}", out(&checked));
+    }
+    // A node alone is its class.
+    let alone = Screen::of(5, 1).write(&folder.path().join("alone"), |_| Outcome::Times(1.05));
+    let baseline = path(&folder, "one");
+    let all = kernels(&json(&screen_report(&alone, &["--against", &baseline, "--format", "json"])));
+    assert!(all[0]["nodes"] == 1 && all[0]["nodes_in_screen"] == 1 && all[0]["change"].is_f64(), "{all:#?}");
+    let why = all[0]["null_reasons"]["moved"].as_str().unwrap_or_default();
+    assert!(!why.contains("only"), "{all:#?}");
+}
+
+/// Labels tell screens apart, for example those before and after an update.
+#[test]
+fn screens_with_other_labels_are_compared() {
+    let folder = Folder::new();
+    let labelled = |day: i64, label: &str, times: f64| {
+        let label = |run: &mut Run| run.header.labels.push(("update".to_owned(), label.to_owned()));
+        Screen::of(day, 21).write_changed(
+            &folder.path().join(day.to_string()),
+            |_| Outcome::Times(times),
+            label,
+        )
+    };
+    labelled(0, "before", 1.0);
+    let now = labelled(5, "after", 1.05);
+    let baseline = path(&folder, "0");
+    let all = kernels(&json(&screen_report(&now, &["--against", &baseline, "--format", "json"])));
+    assert!(all.len() == 1 && all[0]["moved"] == true && all[0]["nodes"] == 21, "{all:#?}");
+}
+
+#[test]
+fn kernels_are_apart_whatever_makes_up_a_class() {
+    let folder = Folder::new();
+    screen(folder.path(), "before", 0, &["triad", "dgemm"], 1.0);
+    let now = screen(folder.path(), "now", 5, &["triad", "dgemm"], 1.05);
+    let baseline = path(&folder, "before");
+    for by in ["cpu", "none", "command"] {
+        let options = ["report", "--against", &baseline, "--format", "json", "--class-by", by];
+        let all = kernels(&json(&report(&words(&options, &now))));
+        let said: Vec<String> =
+            all.iter().map(|of| format!("{} {} {}", of["kernel"], of["moved"], of["nodes"])).collect();
+        assert_eq!(said, ["\"dgemm\" false 21", "\"triad\" true 21"], "{by}: {all:#?}");
+    }
+}
+
+/// The times of several screens do not show how much the level of a class varies from screen to screen.
+#[test]
+fn the_latest_screen_before_is_the_baseline() {
+    let folder = Folder::new();
+    let all: Vec<Vec<String>> = [(0, 1.0), (3, 1.1), (5, 1.1), (8, 1.3)]
+        .map(|(day, times)| screen(folder.path(), "all", day, &["triad"], times))
+        .into();
+    screen(folder.path(), "all", 4, &["dgemm"], 1.0);
+    let baseline = path(&folder, "all");
+    let found = json(&screen_report(&all[2], &["--against", &baseline, "--format", "json"]));
+    let triad = &kernels(&found)[0];
+    assert!(triad["moved"] == false && triad["nodes"] == 21, "{triad:#}");
+    assert_eq!(triad["earlier"]["run_id"], "day3-0-triad");
+    let text = out(&screen_report(&all[2], &["--against", &baseline]));
+    assert!(text.contains("BASELINE BEGAN (UTC)"), "{text}");
+    // A later screen is no baseline.
+    let found = json(&screen_report(&all[0], &["--against", &baseline, "--format", "json"]));
+    let triad = &kernels(&found)[0];
+    let why = "the baseline has no time of these nodes from before this screen";
+    assert!(triad["moved"].is_null() && triad["null_reasons"]["moved"] == why, "{triad:#}");
+}
+
+/// In a screen, the number of ranks is that of a node.
+#[test]
+fn the_class_of_compared_screens_has_the_ranks_once() {
+    let folder = Folder::new();
+    screen(folder.path(), "before", 0, &["triad"], 1.0);
+    screen(folder.path(), "now", 5, &["triad"], 1.0);
+    let (before, now) = (path(&folder, "before"), path(&folder, "now"));
+    let found = json(&report(&["compare", &before, &now, "--format", "json"]));
+    let class = found["classes"][0]["class"].as_str().unwrap();
+    assert!(class.contains("(1 rank per node)"), "{class}");
+}
+
 #[test]
 fn a_baseline_that_cannot_be_used_is_refused() {
     let folder = Folder::new();
     let now = screen(folder.path(), "now", 5, &["triad"], 1.0);
-    let csv = folder.put("other.csv", "node,elapsed_s\nn1,1.0\n").display().to_string();
+    let csv = folder.put("other.csv", "node,run,elapsed_s\nn1,1,1.0\n").display().to_string();
     let damaged = folder.put("damaged/a.pmr", "no run").parent().unwrap().display().to_string();
     for (baseline, why) in [
         ("/nonexistent", "No such file"),

@@ -72,6 +72,14 @@ impl Parts {
         self.get(&Key::Ranks).is_some_and(|ranks| ranks.ends_with(PER_NODE))
     }
 
+    /// The text of [`Key::Ranks`] in the name of a class.
+    pub(crate) fn described_ranks(ranks: &str) -> String {
+        match ranks.ends_with(PER_NODE) {
+            true => format!("({ranks})"),
+            false => format!("({ranks} ranks)"),
+        }
+    }
+
     /// The parts that make up a class.
     pub(crate) fn making_up(&self, by: &ClassBy, is_own: bool) -> Self {
         let parts = self.0.iter().filter(|(key, _)| by.makes_up(key, is_own));
@@ -96,10 +104,7 @@ impl Parts {
         }
         let asked = |key: Key| by.has(&key).then(|| self.get(&key));
         let command = asked(Key::Command).flatten().map(str::to_owned);
-        let ranks = asked(Key::Ranks).flatten().map(|ranks| match ranks.ends_with(PER_NODE) {
-            true => format!("({ranks})"),
-            false => format!("({ranks} ranks)"),
-        });
+        let ranks = asked(Key::Ranks).flatten().map(Self::described_ranks);
         let setting = |key: &Key| match key {
             Key::Fact(name) if !key.is_fact() => {
                 let label = || self.get(&Key::Named(name.clone()));
