@@ -22,7 +22,7 @@ for node in "$results"/*; do
 done
 [ ${#finished[@]} -gt 0 ] || { echo "no node of session $session has a result in $results" >&2; exit 4; }
 
-# If a file is damaged, the exit status is 1, and the report has the results of the other files.
+# Each command below also uses the other files if a file is damaged, and then exits with 1 (or, with --fail-on, 3 or 4).
 failed=0
 pmmpi report --format exclude -o "$results/exclude.txt" "${finished[@]}" || failed=$?
 pmmpi report --format csv -o "$results/nodes.csv" "${finished[@]}" || failed=$?

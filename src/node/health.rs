@@ -44,8 +44,8 @@ pub const HEALTH_COUNTS: [(&str, &str); 16] = [
 pub const USAGE_COUNTS: [(&str, &str); 3] = [
     (
         "huge_page_bytes",
-        "bytes of memory that programs of the node got as transparent huge pages, also by joining small pages; \
-         reserved huge pages (hugetlbfs) do not count",
+        "bytes of memory that programs of the node got as transparent huge pages, including pages that \
+         the Linux kernel joined from small pages; reserved huge pages (hugetlbfs) do not count",
     ),
     (
         "network_bytes_sent",

@@ -56,7 +56,7 @@ fn report_help() -> String {
         "SLOWER: how much slower a node is than its class in the node's latest session.
 Class: nodes with the same processor, microcode, memory, Linux kernel, work.
 {EXIT_STATUS}
-With --fail-on: 3 if a condition is true, 4 if pmmpi could not judge nodes.
+--fail-on: 3 if a condition is true, 4 if it is unknown (docs/exit-status.md).
 Select: --since T, --until T, --node LIST, --class C, --run ID, --where K=V.
 Also: --by, --correlate, --fdr, --resets, --exit, --against (docs/report.md).
 Example: pmmpi report --format json a.pmr | jq '.nodes[].verdict'"
@@ -98,15 +98,14 @@ Example: pmmpi show pmmpi-results/*.pmr"
 }
 
 fn diff_help() -> String {
-    format!(
-        "A and B are run files. pmmpi diff does not compare times, ids of jobs or names
+    "A and B are run files. pmmpi diff does not compare times, ids of jobs or names
 of nodes. Of all counts, it compares only four counts of memory (docs/guide.md).
 For times, use pmmpi compare. To measure the program diff: pmmpi run diff ...
-{EXIT_STATUS}
+Exit 0: done; 1: write error; 2: a run is unusable, wrong usage.
 With --fail-on different: 3 if the runs differ.
 
 Example: pmmpi diff good.pmr slow.pmr"
-    )
+        .to_owned()
 }
 
 fn bounds_help() -> String {

@@ -124,10 +124,10 @@ Example: srun -N 100 --ntasks-per-node=1 pmmpi screen --archive DIR --suggest
     #[command(after_help = "A check has one of three results: ok, limits (pmmpi works, but some values are
 missing or vary more than necessary, or pmmpi cannot measure some programs), or
 broken (a part of pmmpi does not work). If a check is not ok, doctor shows a
-fix, but changes nothing. In an MPI job, one rank per node reports.
+fix if there is one. It changes nothing. In an MPI job, one rank per node reports.
 
-Exit status: 0: no check is broken (with --fail-on limits: all checks are ok);
-1: other results of the checks; 2: the command line is wrong; 125: pmmpi failed.
+Exit status: 1 if a check is broken (with --fail-on limits: not ok), otherwise 0;
+2: the command line is wrong; 125: pmmpi failed.
 
 Example: pmmpi doctor
          srun -N4 -n4 -o doctor-%N.json pmmpi doctor --format json

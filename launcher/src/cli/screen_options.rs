@@ -167,7 +167,7 @@ pub struct KernelArgs {
     /// Memory for the arrays of the kernel
     #[arg(long)]
     pub memory: Option<String>,
-    /// Ranks on the node: each takes an equal part of --memory 85%
+    /// Number of ranks on the node, which share a --memory in percent equally
     #[arg(long, default_value_t = 1)]
     pub ranks_of_node: u32,
     /// Stores of triad

@@ -81,7 +81,7 @@ pub fn time_service(machine: &dyn Machine) -> Check {
         Err(e) => Check::limits(
             NAME,
             format!("pmmpi cannot read the Linux kernel's correction of the clock rate: {e}"),
-            "this check cannot tell whether the clock is slewed; the report of a run shows a slew",
+            "this check cannot tell whether the clock is slewed, but the report of each run can",
             "adjtimex --print   # outside the container",
         ),
         Ok(now) => {
