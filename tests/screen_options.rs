@@ -178,7 +178,7 @@ fn a_screen_is_compared_with_a_baseline() {
     assert!(refused.code() == 2 && refused.err().starts_with(told), "{}", refused.err());
     let refused = screen("refused", &["--fail-on", "slow,moved"]);
     let told =
-        "pmmpi: --fail-on moved: there is no earlier screen to compare with: add --archive DIR or --against";
+        "pmmpi: --fail-on moved: there is no earlier screen to compare with. Add --archive DIR or --against";
     assert!(refused.code() == 2 && refused.err().starts_with(told), "{}", refused.err());
     assert!(tool::runs_in(&folder.path().join("refused")).is_empty());
     let options = ["--against", "before", "--format", "json", "--fail-on", "slow,moved"];

@@ -63,7 +63,7 @@ pub fn supervise(reads_a_pipe: bool, work: impl Fn(Decoding) -> u8, give_up: imp
             Some(file) if reads_a_pipe => {
                 let file = file.display();
                 return give_up(&format!(
-                    "{file}: is damaged, or needs too much memory: {why}. Leave this file out. To skip it, \
+                    "{file} is damaged, or needs too much memory: {why}. Leave this file out. To skip it, \
                      pmmpi would have to read all other input again, and pmmpi cannot read a pipe a second time"
                 ));
             }

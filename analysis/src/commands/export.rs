@@ -31,7 +31,9 @@ pub fn export(options: &ExportArgs, decoding: Decoding) -> Result<u8, Failure> {
     let mut new = (0..table.len()).filter(|row| table.origins.source(*row) as usize >= archived).peekable();
     let has_new = new.peek().is_some();
     if has_new && new.all(|row| table.median_of(row).is_some()) {
-        return Err(Failure::usage("no run to export: the input has only medians; name the runs themselves"));
+        return Err(Failure::usage(
+            "no run to export: the input has only medians. Give the runs, not their medians",
+        ));
     }
     let has_new = has_new || table.without_time.iter().any(|entry| entry.source as usize >= archived);
     let is_all_left_out = input.run_names != Ok(Vec::new())

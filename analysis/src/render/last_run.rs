@@ -63,7 +63,7 @@ pub fn regions(runs: &[RunReport], top: usize) -> Option<Table> {
         more: more(hidden, "more region"),
         notes: vec![
             "WAITING: the ranks' waiting time at the end of the region, as a share of their time in the region; \
-             RANK: the rank with the longest time"
+             RANK: the rank with the longest time in the region"
                 .to_owned(),
         ],
     })

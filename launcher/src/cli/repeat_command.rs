@@ -102,8 +102,8 @@ impl Repetition {
         let words = |command: &String| match shell_words::split(command) {
             Ok(words) => match words.first() {
                 Some(first) if sets_variable(first) => Err(Failure::own(format_args!(
-                    "--compare: no shell sets the variables at the beginning of `{command}`: write \
-                         env {command}"
+                    "--compare: `{command}` begins with a variable, but pmmpi starts it without a shell: \
+                     write env {command}"
                 ))),
                 _ => Ok(words.into_iter().map(OsString::from).collect()),
             },

@@ -124,7 +124,7 @@ pub fn governor(machine: &dyn Machine) -> Check {
         return not_shown(
             machine,
             NAME,
-            "after a wait, a core may run slowly at first, and runs cannot record the governor",
+            "a core that was idle may run slowly at first, and runs cannot record the governor",
             "cpupower frequency-set -g performance",
         );
     }
@@ -137,7 +137,7 @@ pub fn governor(machine: &dyn Machine) -> Check {
         NAME,
         found,
         format!(
-            "{differ}after a wait, a core runs slowly at first: short work takes longer, and its time varies"
+            "{differ}a core that was idle runs slowly at first: short work takes longer, and its time varies"
         ),
         "cpupower frequency-set -g performance\n\
          # to keep this setting after a reboot, add cpufreq.default_governor=performance to the Linux \

@@ -40,7 +40,7 @@ pub fn prepare(
 }
 
 fn not_passed(error: io::Error) -> Failure {
-    Failure::own(format_args!("cannot pass the plan to pmmpi-runner: {error}"))
+    Failure::own(format_args!("pmmpi cannot pass the plan of the measurement to pmmpi-runner: {error}"))
 }
 
 /// For a failure that only this rank knows: prints it and execs the runner of `family`, which ends the job. Returns

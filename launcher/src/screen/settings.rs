@@ -61,7 +61,8 @@ impl ScreenSettings {
         if typed.fail_on.contains(&ScreenFailOn::Moved) && typed.archive.is_none() && typed.against.is_empty()
         {
             return Err(Failure::usage(
-                "--fail-on moved: there is no earlier screen to compare with: add --archive DIR or --against PATH",
+                "--fail-on moved: there is no earlier screen to compare with. Add --archive DIR or \
+                 --against PATH",
             ));
         }
         let (rounds, more_rounds) = rounds(&typed.rounds)?;
@@ -107,8 +108,8 @@ fn rounds(text: &str) -> Result<(u32, u32), Failure> {
         .filter(|(all, more)| *all > 0 && all.checked_add(*more).is_some_and(|sum| sum <= 10_000))
         .ok_or_else(|| {
             Failure::usage(format_args!(
-                "--rounds {text}: expected K rounds of all nodes, or K+M with M more rounds of the suspects, \
-                 such as 7 or 3+4; K must be at least 1, and K+M at most 10000"
+                "--rounds {text}: expected K or K+M, such as 7 or 3+4: K rounds of all nodes, then M more \
+                 rounds of the suspects. K must be at least 1, and K+M at most 10000"
             ))
         })
 }

@@ -62,8 +62,8 @@ pub struct Supervisor {
 impl Supervisor {
     /// Starts the runner, which measures as the plan says.
     pub fn start(task: &Task, family: RunnerFamily, mut plan: ScreenPlan) -> Result<Self, Failure> {
-        let (reader, writer) =
-            pipe().map_err(|e| Failure::own(format_args!("cannot make a pipe to pmmpi-runner: {e}")))?;
+        let (reader, writer) = pipe()
+            .map_err(|e| Failure::own(format_args!("pmmpi cannot make a pipe to pmmpi-runner: {e}")))?;
         // SAFETY: sets a flag of a descriptor that this process owns. The runner inherits it.
         unsafe { libc::fcntl(writer.as_raw_fd(), libc::F_SETFD, 0) };
         // Without connections, only the job's launcher notices that a rank ended.

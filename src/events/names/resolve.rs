@@ -324,7 +324,7 @@ fn in_modes(mut event: Event, wanted: &WantedEvent) -> Result<Event, NameError> 
     if event.encoding.modes != Modes::All && event.encoding.modes != modes {
         return Err(NameError::Modes {
             event: wanted.text.clone(),
-            problem: "its name already sets the mode",
+            problem: "its name already sets another mode",
         });
     }
     event.encoding.modes = modes;
