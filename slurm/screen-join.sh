@@ -4,10 +4,10 @@
 #   slurm/screen-join.sh SESSION        also as a job: sbatch --dependency=afterany:JOB slurm/screen-join.sh SESSION
 #
 # Variables: PMMPI_SCREEN is the folder of screen-array.sbatch (default: pmmpi-screen). With PMMPI_FAIL_ON=slow,wrong,
-# the exit status is 3 if a node is slow or has a wrong result. With slow, suspect or unjudged in PMMPI_FAIL_ON, the exit
-# status is 4 if status 3 does not apply and a node has no result (with --array, this script does not know which nodes
-# have no result). This script does not mark slow nodes in Slurm, as `pmmpi screen --apply` does: for a mark, one job
-# must have measured the slow node together with other nodes.
+# the exit status is 3 if a node is slow or has a wrong result. With slow, suspect or unjudged in PMMPI_FAIL_ON, the
+# exit status is 4 if status 3 does not apply and a node has no result. After `sbatch --array`, this script does not
+# know which nodes have no result. This script does not mark slow nodes in Slurm, as `pmmpi screen --apply` does: for a
+# mark, one job must have measured the slow node together with other nodes.
 
 set -eu
 folder=${PMMPI_SCREEN:-pmmpi-screen}
@@ -22,7 +22,7 @@ for node in "$results"/*; do
 done
 [ ${#finished[@]} -gt 0 ] || { echo "no node of session $session has a result in $results" >&2; exit 4; }
 
-# Each command below also uses the other files if a file is damaged, and then exits with 1 (or, with --fail-on, 3 or 4).
+# If a file is damaged, each command below uses the other files, and exits with 1 (or, with --fail-on, 3 or 4).
 failed=0
 pmmpi report --format exclude -o "$results/exclude.txt" "${finished[@]}" || failed=$?
 pmmpi report --format csv -o "$results/nodes.csv" "${finished[@]}" || failed=$?
