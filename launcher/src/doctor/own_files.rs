@@ -160,7 +160,7 @@ pub fn out(machine: &dyn Machine) -> Check {
         Ok(free) => Check::ok(
             NAME,
             format!("{shown}{made}: {} GiB free", tenths_of_gib(free)),
-            "pmmpi saves runs here and does not need /dev/shm",
+            "pmmpi saves runs here",
         ),
     }
 }

@@ -13,7 +13,7 @@ This page is generated from src/events/metrics/metrics.toml and src/events/metri
 The names in a formula are quantities or names of the processor's event table. For each name, the table has an event, a
 formula, or the reason why it has neither. A table that is like another table shows only the differences: `dropped`
 marks a name that the other table has and this table does not have. If the table has no event for a name, you can count
-one under this name, for example `--events cpu/event=0x41,name=dc_misses/`. pmmpi then uses this count.
+an event under this name, for example `--events cpu/event=0x41,name=dc_misses/`. pmmpi then uses this count.
 
 A value has the worst [quality](measuring.md#counters) of its counts: exact is better than scaled, and scaled is better
 than partial. A missing value has a reason, for example the missing count, the divisor that is 0, or the check that
