@@ -224,8 +224,8 @@ fn header(settings: &Settings, mut header: RunHeader) -> RunHeader {
 fn no_ranks(launch: &Launch) -> Failure {
     let launcher = launch.launcher.unwrap_or("the launcher");
     Failure::usage(format_args!(
-        "{launcher} started several processes without a process manager that pmmpi knows, or did not start \
-         pmmpi directly but through a shell or another program. So pmmpi cannot connect the processes and \
+        "{launcher} started several processes, but pmmpi cannot connect them: {launcher} has no process \
+         manager that pmmpi knows, or started pmmpi through a shell or another program. So pmmpi cannot \
          measure the nodes in rounds.\n       Start pmmpi screen directly with a launcher that has a process \
          manager, for example: srun --mpi=pmix -N 4 --ntasks-per-node=1 pmmpi screen"
     ))

@@ -14,7 +14,7 @@ use std::ptr;
 
 /// The reason if the user did not ask for it.
 pub const NOT_ASKED: &str =
-    "only with --prefetchers-off (as root): this option changes a setting of the core for a moment";
+    "this test loop needs --prefetchers-off (as root): the option changes a setting of the core for a moment";
 
 /// A model-specific register, and those of its bits that switch a prefetcher off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
