@@ -170,7 +170,8 @@ codes! {
     ForeignFile "foreign-file"
         "A file `*.pmr` is not a run file, or a file on the command line has a format that pmmpi does not \
          know."
-        "Name run files (*.pmr), folders with run files, or result files of a tool in docs/import.md."
+        "Name run files (*.pmr), folders with run files, or result files of a tool that docs/import.md \
+         describes."
         "notes.txt: is neither a run file of pmmpi nor a known result file"
     ForeignFiles "foreign-files"
         "pmmpi did not read some files of a folder, because it does not know their format."
@@ -207,7 +208,7 @@ codes! {
     NewerFile "newer-file"
         "A run file was written by a newer pmmpi."
         "Read the file with `pmmpi report` of the version that wrote the file, or of a later version."
-        "run.pmr: has schema 9, but this pmmpi reads only schemas up to 5: use a newer pmmpi"
+        "run.pmr: has schema 9, but this pmmpi reads only schemas up to 7: use a newer pmmpi"
     NoPlaces "no-places"
         "Some runs have no counts by place, because another tool measured the runs, or because the archive has no \
          places. The report cannot show what was counted at each core or rank of these runs."
@@ -223,8 +224,8 @@ codes! {
         "rank 3 has no time stamps"
     NoTime "no-time"
         "The report leaves out elapsed times that are zero or negative."
-        "Measure longer work. If the work is long enough, a node's clock jumped: check the time service of the \
-         nodes."
+        "Measure longer work. If the time of long work is zero or negative, the clock of a node jumped: \
+         check the time service of the nodes."
         "the report leaves out 2 elapsed times that are zero or negative"
     NodeChanged "node-changed"
         "A node's facts changed after pmmpi had read them. The run file has the facts from the start of the \
@@ -331,8 +332,9 @@ codes! {
          depend on this. The report cannot tell a slow node from a slow hour."
         "Measure all nodes in rounds: each node once, then each node again."
         "nodes measured one after another have similar times (von Neumann's ratio 0.31; about 2 if the order \
-         has no effect): a slowdown of up to 7.9 % may come from the moment of the measurement; a node is SLOW \
-         or SLOW-TAIL only if it is certainly more than 11.1 % slower than its class (./hpl)"
+         has no effect): the moment of the measurement may explain a slowdown of up to 7.9 %; with --delta \
+         added, a node is SLOW or SLOW-TAIL only if it is certainly more than 11.1 % slower than its class \
+         (./hpl)"
     TruncatedFile "truncated-file"
         "The end of a run file is missing."
         "Copy the file again from the machine that measured the run."

@@ -189,8 +189,8 @@ fn of_time_order(order: &TimeOrder, delta: f64) -> String {
     };
     let range = order.range();
     format!(
-        "{found}: a slowdown of up to {} may come from the moment of the measurement; {who} is SLOW or SLOW-TAIL \
-         only if it is certainly more than {} slower than its class",
+        "{found}: the moment of the measurement may explain a slowdown of up to {}; with --delta added, \
+         {who} is SLOW or SLOW-TAIL only if it is certainly more than {} slower than its class",
         percent(range.exp_m1()),
         percent((range + delta.ln_1p()).exp_m1())
     )

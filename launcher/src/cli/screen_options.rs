@@ -151,7 +151,7 @@ pub struct ActArgs {
     /// Log of all changes
     #[arg(long)]
     pub log: Option<PathBuf>,
-    /// The warm-up of the screen lasted at least so many seconds
+    /// The warm-up of the screen lasted at least this many seconds
     #[arg(long, default_value_t = 0)]
     pub soak: u64,
     /// Cores that the kernels of the screen used
@@ -167,7 +167,7 @@ pub struct KernelArgs {
     /// Memory for the arrays of the kernel
     #[arg(long)]
     pub memory: Option<String>,
-    /// Number of ranks on the node, which share a --memory in percent equally
+    /// Number of ranks on the node; each takes an equal part of a --memory in percent
     #[arg(long, default_value_t = 1)]
     pub ranks_of_node: u32,
     /// Stores of triad
@@ -229,6 +229,6 @@ pub enum ScreenFailOn {
     Never,
     Slow,
     Suspect,
-    /// A class is slower than before or than in the baseline (--against)
+    /// A class is slower than in earlier screens of the archive, or than in the baseline (--against)
     Moved,
 }

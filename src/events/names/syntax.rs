@@ -166,7 +166,7 @@ fn modes(text: &str) -> Option<Modes> {
 
 /// The problem with unknown text behind an event.
 pub const MODES_UNDERSTOOD: &str =
-    "only modes may follow an event: u (user), k or kh (kernel and hypervisor), uk or ukh (all)";
+    "only modes may follow an event: u (user), k or kh (Linux kernel and hypervisor), uk or ukh (all)";
 
 /// Parses the text between a PMU's slashes, or of a file of its `events`.
 pub fn terms(text: &str) -> Result<Vec<EventTerm>, NameError> {
