@@ -139,8 +139,8 @@ codes! {
         "--expect names `slove`, but the program has no such region or probe"
     FailedRun "failed-run"
         "The program failed on a rank, a rank ended too early, or a node was lost. For medians and verdicts, \
-         the report does not use this run. Of a round of a screen, the report leaves out only the nodes on \
-         which the kernel failed."
+         the report does not use this run. In a screen, the report leaves out only the nodes on which the \
+         kernel failed, and uses the other nodes of the round."
         "See the program's own messages."
         "rank 3 on n0222: signal 11"
     FewAnchors "few-anchors"
