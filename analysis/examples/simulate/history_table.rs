@@ -130,10 +130,10 @@ pub fn print() {
         "LATEST\", \"UNSTEADY\" and \"CREEP\" show shares of the found nodes; the other found nodes are STEPS."
     );
     println!(
-        "The next column is about the changed nodes that are not SLOWED: it shows the share for which the"
+        "The column \"the bad session is named\" is about the changed nodes that are not SLOWED: it shows"
     );
-    println!("report names the first changed session, and no other session, as bad. The last column is the");
-    println!("share of the healthy nodes for which the report names a bad session.\n");
+    println!("the share for which the report names the first changed session, and no other session, as bad.");
+    println!("The last column is the share of the healthy nodes for which the report names a bad session.\n");
     println!(
         "| fleets | STEP or LATEST | UNSTEADY | CREEP | the bad session is named | healthy nodes with a bad session |"
     );
@@ -142,10 +142,8 @@ pub fn print() {
     println!(
         "\nIn the row with \"t3\", a healthy node is SLOWED if its latest session is clearly bad. The kind of the"
     );
-    println!(
-        "change is then LATEST, and the first table counts this as false. After the next good session, the"
-    );
-    println!("node is no longer SLOWED.\n");
+    println!("change is then LATEST, and the first table counts this verdict as false. After the next good");
+    println!("session, the node is no longer SLOWED.\n");
     whole_class();
 }
 

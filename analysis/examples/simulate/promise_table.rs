@@ -69,7 +69,9 @@ pub fn print(part: u64) {
     println!(
         "\"Stated\" is the limit that pmmpi promises, or the condition for the warning. It is empty if pmmpi"
     );
-    println!("promises nothing. We chose the methods and the limits with other seeds.\n");
+    println!(
+        "promises nothing. We chose the methods and the limits with other seeds than those of this page.\n"
+    );
     println!("| case | fleets | result | stated | measured |\n|---|---|---|---|---|");
     for Case { name, fleets, rates, stated } in cases() {
         let fleets = (fleets / part).max(1);

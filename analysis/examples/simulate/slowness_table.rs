@@ -25,29 +25,30 @@ pub fn print() {
         "as much in slow runs, as in the SC18 paper ([method.md](method.md#why-causes)). In the row with"
     );
     println!(
-        "constant counts per second, the two counters are proportional to the time, with a variation of 3"
+        "constant counts per second, the two counters are proportional to the time, with a variation of"
     );
     println!(
-        "%. In rows with \"nothing\", no counter and no fact goes with slowness; in the row with DIMMs, only"
+        "3 %. In rows with \"nothing\", no counter and no fact goes with slowness; in the row with DIMMs,"
     );
-    println!("their number does.");
+    println!("only the number of DIMMs does.");
     println!();
     println!(
-        "A finding, within or between nodes, is false if the counter or fact has nothing to do with the time."
+        "A finding, within or between nodes, is false if the counter or fact has nothing to do with the"
+    );
+    println!("time. In the row with DIMMs, the two counters have nothing to do with the time either, so a");
+    println!(
+        "finding of one of them is false, too. \"Only counts longer\" is the share of the found counters"
     );
     println!(
-        "In the row with DIMMs, this includes the two counters. \"Only counts longer\" is the share of the"
+        "that the report marks with \"=time\". For such a counter, the report finds no higher rate in slow"
     );
     println!(
-        "found counters that the report marks with \"=time\". For such a counter, the report finds no higher"
+        "runs, so perhaps the counter only counts for a longer time. \"Mean rho\" is the mean correlation"
     );
     println!(
-        "rate in slow runs, so perhaps the counter only counts for a longer time. \"Mean rho\" is the mean"
+        "(rho) of the two counters with the time. \"Intervals that contain the true value\" is the share of"
     );
-    println!(
-        "correlation (rho) of the two counters with the time. \"Intervals that contain the true value\" is the"
-    );
-    println!("share of the intervals of rho that contain this mean.\n");
+    println!("the intervals of rho that contain this mean.\n");
     println!(
         "| case | fleets | found within nodes | fact found between nodes | only counts longer | mean rho | \
          intervals that contain the true value | classes with a false finding | \

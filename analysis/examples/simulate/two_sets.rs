@@ -78,10 +78,11 @@ pub fn print() {
     println!("\n## Two sets of runs\n");
     println!(
         "`pmmpi compare`: runs vary by {:.1} %, and sessions of a node by {:.1} %; {EXPERIMENTS} comparisons in each row.\n\
-         \"Each\" means that each set has sessions of its own. \"Equal sets\" have the same true time, so the\n\
-         differences that these columns count are false. \"Smallest visible difference\" is the mean of the\n\
-         column VISIBLE over the comparisons of equal sets. For the last column, each comparison is repeated\n\
-         with new runs, whose true times differ by the VISIBLE of this comparison (not by the mean).\n",
+         \"Each\" means that each set has sessions of its own. In the columns \"equal sets\", both sets have\n\
+         the same true time, so each difference that pmmpi finds is false. \"Smallest visible difference\"\n\
+         is the mean of the column VISIBLE over the comparisons of equal sets. For the last column, each\n\
+         comparison is repeated with new runs, whose true times differ by the VISIBLE of this comparison\n\
+         (not by the mean).\n",
         SIGMA * 100.0,
         SESSIONS * 100.0
     );
