@@ -43,6 +43,6 @@ pub fn for_place(text: String, file: Option<&Path>) -> String {
 pub fn json(value: &impl Serialize) -> Result<String, Failure> {
     json::of(value).map_err(|e| Failure {
         code: PARTIAL,
-        message: format!("pmmpi cannot write the report as JSON: {e}"),
+        message: format!("pmmpi cannot write the result as JSON: {e}"),
     })
 }
