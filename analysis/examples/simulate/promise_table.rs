@@ -458,7 +458,12 @@ fn slow_runs() -> Vec<Case> {
     let kinds = [
         (SlowRuns::Single, 20, "one by one", ">= 0.95"),
         (SlowRuns::Series, 20, "three in succession", ">= 0.85"),
-        (SlowRuns::BadSessions, 20, "also in three bad sessions of 15 nodes", ">= 0.95"),
+        (
+            SlowRuns::BadSessions,
+            20,
+            "one by one; in three sessions with only 15 nodes, half of all runs are slow",
+            ">= 0.95",
+        ),
         (SlowRuns::Single, 1, "one by one, all in one session of 40 runs", ">= 0.9"),
         (SlowRuns::Series, 1, "three in succession, in one session of 40 runs", ""),
     ];
