@@ -165,7 +165,7 @@ fn a_slow_node_is_drained_and_returns_when_it_is_repaired() {
         said.contains("node2: would run: scontrol update NodeName=node2 State=DRAIN 'Reason=pmmpi: "),
         "{said}"
     );
-    assert!(said.contains("pmmpi changed nothing, because this is the first use of the log"), "{said}");
+    assert!(said.contains("pmmpi changed nothing, because the first use of a log is a dry run"), "{said}");
     assert_eq!(said.matches("would run").count(), 1, "{said}");
     assert_eq!(site.reason("node2"), "");
     site.wait_for_node2("idle");

@@ -203,7 +203,7 @@ fn the_spread_of_runs_is_told() {
     assert!(ecdf.is_sorted());
     let html = out(&report(&["report", path, "--format", "html"]));
     assert!(
-        html.contains("400 runs. Right: percent slower than the fastest run. Up: share of the runs"),
+        html.contains("400 runs. The horizontal axis shows how much slower a run is than the fastest run;"),
         "{html}"
     );
     // One step for each part of a hundred; the few runs of the other class have no picture.

@@ -91,7 +91,9 @@ pub fn nothing<T>(to: &str, input: &Input<T>, select: &Select) -> Failure {
         match input.left_out.undated {
             0 => format!("{rows} read, none with {selected}"),
             undated => {
-                format!("{rows} read, none with {selected}; the start of {undated} of them is not known")
+                format!(
+                    "{rows} read, none with {selected}; the start of {undated} of these runs is not known"
+                )
             }
         }
     });
@@ -99,7 +101,7 @@ pub fn nothing<T>(to: &str, input: &Input<T>, select: &Select) -> Failure {
     let warnings = warnings.map(|w| format!("{}\n       {}", w.message, w.code.advice()));
     let mut why: Vec<_> = left_out.into_iter().chain(warnings).collect();
     if why.is_empty() {
-        why.push("the input has only medians of earlier sessions".to_owned());
+        why.push("the input has only medians (see docs/import.md), and no single run".to_owned());
     }
     Failure::usage(format!("no run to {to}\n       {}", why.join("\n       ")))
 }
@@ -124,7 +126,7 @@ pub fn no_screen_to_compare(paths: &[PathBuf]) -> Failure {
     let named: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
     Failure::usage(format!(
         "--against compares the latest screen with a baseline, but there is no run file of pmmpi screen in {}\n       \
-         To compare other runs, use: pmmpi compare BASELINE NEW",
+         To compare runs that are not of a screen, use: pmmpi compare BASELINE NEW",
         named.join(", ")
     ))
 }

@@ -35,7 +35,7 @@ impl Baseline {
             ))
         };
         if reads_a_pipe(paths) {
-            return Err(unusable("Name files or folders, because pmmpi cannot read a pipe a second time"));
+            return Err(unusable("A baseline cannot be a pipe: name files or folders"));
         }
         // The user selects runs of the screen. The baseline has a path of its own.
         let from = ImportOptions {
@@ -55,7 +55,8 @@ impl Baseline {
         }
         if !with_baseline::has_screen(&input) {
             return Err(unusable(
-                "It has no time of a screen. Name the run files or the archive of pmmpi screen",
+                "The baseline has no run of pmmpi screen with a time. Name the run files or the archive of \
+                 pmmpi screen",
             ));
         }
         Ok(Some(Self { paths: named, input }))

@@ -69,7 +69,7 @@ fn about_nodes(text: &mut String, report: &Report) {
     gauge(
         text,
         "pmmpi_nodes_accounted",
-        "Number of nodes by what the report does with them (label group). Each node counts once.",
+        "Number of nodes in each group: judged, odd, missing, ... Each node is in one group.",
         groups,
     );
     let of_each = |value: &dyn Fn(&NodeReport) -> Option<f64>| -> Vec<(String, f64)> {
@@ -156,8 +156,8 @@ fn about_screen(text: &mut String, screen: &ScreenReport) {
     gauge(
         text,
         "pmmpi_screen_wrong_links",
-        "Number of links on which data arrived wrong, without a known fault of either node; each direction of a \
-         link counts as one.",
+        "Number of links on which wrong data arrived although neither node has a known fault; each direction \
+         of a link counts separately.",
         links,
     );
     let minutes = [(String::new(), screen.node_minutes)];

@@ -234,7 +234,7 @@ fn a_baseline_that_cannot_be_used_is_refused() {
     let damaged = folder.put("damaged/a.pmr", "no run").parent().unwrap().display().to_string();
     for (baseline, why) in [
         ("/nonexistent", "No such file"),
-        (csv.as_str(), "It has no time of a screen"),
+        (csv.as_str(), "The baseline has no run of pmmpi screen with a time"),
         (damaged.as_str(), "damaged/a.pmr"),
     ] {
         let told = format!("--against {baseline}: pmmpi cannot use this baseline\n");

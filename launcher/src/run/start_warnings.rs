@@ -31,9 +31,9 @@ fn measured_alone(task: &Task) -> Option<String> {
     let ranks = task.launch.size.map_or("several ranks".to_owned(), |size| format!("{size} ranks"));
     let why = match task.launch.family {
         Some(_) => {
-            "a program such as a shell started pmmpi on each rank. In each rank, only one program can call \
-             MPI_Init. pmmpi leaves this call to the programs of the shell, so pmmpi measures each rank \
-             alone. To measure all ranks together, add --mode ranks"
+            "a program such as a shell started pmmpi on each rank. Only one program of each rank can call \
+             MPI_Init, and the shell may start an MPI program later. So pmmpi does not call MPI_Init, and \
+             measures each rank alone. To measure all ranks together, add --mode ranks"
         }
         None if launcher == "srun" => {
             "without an MPI process manager, so pmmpi measures each rank alone. To measure all ranks \

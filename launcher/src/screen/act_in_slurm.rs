@@ -90,8 +90,8 @@ pub fn run(typed: &ActArgs) -> Result<End, Failure> {
     } else if is_first {
         dry_run::begin_log(&log).map_err(|e| Failure::own(format_args!("{}: {e}", log.display())))?;
         say(format_args!(
-            "pmmpi changed nothing, because this is the first use of the log {}. The next screen with \
-             --apply and this log changes nodes",
+            "pmmpi changed nothing, because the first use of a log is a dry run, and this is the first use \
+             of the log {}. The next screen with --apply and this log changes nodes",
             log.display()
         ));
     }
