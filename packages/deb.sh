@@ -15,8 +15,8 @@ cat LICENSE-MIT LICENSE-APACHE > "$tree/usr/share/doc/pmmpi/copyright"
 rm "$tree"/usr/share/doc/pmmpi/LICENSE-*
 chmod -R go=rX,u=rwX "$tree"
 
-# The packages that contain the linked libraries. The Debian package only recommends the MPIs of the runners, because
-# pmmpi measures MPI programs without a runner.
+# The Debian package depends on the packages with the linked libraries. But it only recommends the MPIs of the runners,
+# because pmmpi measures MPI programs without a runner.
 mkdir "$root/debian"
 printf 'Source: pmmpi\n' > "$root/debian/control"
 links() {

@@ -18,7 +18,7 @@ record() {
     sum() { cat "$@" 2> /dev/null | awk '{ sum += $1 } END { print NR ? sum : "-" }'; }
     local cpu first throttled=()
     for cpu in "$sys"/cpu/cpu[0-9]*; do
-        # Each hardware thread of a core has the count of the core, so only the first thread counts.
+        # All hardware threads of a core show the same count, that of the core. So the sum has only the first thread.
         { IFS=,- read -r first _ < "$cpu/topology/thread_siblings_list"; } 2> /dev/null || continue
         [ "$cpu" != "$sys/cpu/cpu$first" ] || throttled+=("$cpu/thermal_throttle/core_throttle_count")
     done

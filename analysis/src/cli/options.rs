@@ -56,7 +56,7 @@ fn report_help() -> String {
         "SLOWER: how much slower a node is than its class in the node's latest session.
 Class: nodes with the same processor, microcode, memory, Linux kernel, work.
 {EXIT_STATUS}
---fail-on: 3 if a condition is true, 4 if it is unknown (docs/exit-status.md).
+--fail-on: 3 if a condition is true, 4 if that is unclear (docs/exit-status.md).
 Select: --since T, --until T, --node LIST, --class C, --run ID, --where K=V.
 Also: --by, --correlate, --fdr, --resets, --exit, --against (docs/report.md).
 Example: pmmpi report --format json a.pmr | jq '.nodes[].verdict'"
@@ -65,8 +65,8 @@ Example: pmmpi report --format json a.pmr | jq '.nodes[].verdict'"
 
 fn export_help() -> String {
     format!(
-        "pmmpi writes one row per run and node into DIR/month=YYYY-MM/. A repeated export
-adds only new runs, and never changes an existing file with runs. `pmmpi report
+        "pmmpi writes one row per run and node into DIR/month=YYYY-MM/. A later export
+adds only new runs, in new files. Files with runs never change. `pmmpi report
 DIR` and any Parquet reader can read the archive.
 Select: --since T, --until T, --node LIST, --class C, --run ID, --where K=V.
 {EXIT_STATUS}
@@ -81,7 +81,7 @@ fn compare_help() -> String {
 session:NAME, label:KEY=VALUE, time:FROM..TO. SLOWER: how much slower B is.
 VISIBLE (docs/compare.md): pmmpi finds 95 % of true differences of this size.
 {EXIT_STATUS}
---fail-on: 3 if a condition is true, 4 if the runs do not show whether it is.
+--fail-on: 3 if a condition is true, 4 if that is unclear.
 Select: --since T, --until T, --node LIST, --class C, --run ID, --where K=V.
 Example: pmmpi compare label:blas=mkl label:blas=openblas --fail-on slower:2%"
     )
@@ -89,7 +89,7 @@ Example: pmmpi compare label:blas=mkl label:blas=openblas --fail-on slower:2%"
 
 fn show_help() -> String {
     format!(
-        "RUN is a run file, or the folder of an unfinished run. pmmpi records only those
+        "RUN is a run file, or the folder of a partial run. pmmpi records only those
 environment variables that can change performance or describe a Slurm job.
 {EXIT_STATUS}
 
@@ -98,9 +98,10 @@ Example: pmmpi show pmmpi-results/*.pmr"
 }
 
 fn diff_help() -> String {
-    "A and B are run files. pmmpi diff does not compare times, ids of jobs or names
-of nodes. Of all counts, it compares only four counts of memory (docs/guide.md).
-For times, use pmmpi compare. To measure the program diff: pmmpi run diff ...
+    "A and B are run files, or folders of partial runs. pmmpi diff does not compare
+times, ids of jobs or names of nodes. It compares only four counts, those of
+memory (docs/guide.md). For times, use pmmpi compare. To measure a program with
+the name diff, use: pmmpi run diff ...
 Exit 0: done; 1: write error; 2: a run is unusable, wrong usage.
 With --fail-on different: 3 if the runs differ.
 
@@ -378,7 +379,7 @@ pub struct CompareArgs {
     /// Exit with 3 on: different, slower:X%, faster:X%
     #[arg(long, value_name = "WHAT", value_delimiter = ',')]
     pub fail_on: Vec<CompareFailOn>,
-    /// Keys of a class: cpu,memory,LABEL,... or none
+    /// Make classes by: cpu,memory,LABEL,... or none
     #[arg(long, value_name = "KEYS")]
     pub class_by: Option<ClassBy>,
     /// False discovery rate in percent

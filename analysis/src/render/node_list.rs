@@ -74,7 +74,7 @@ fn avoided(report: &Report) -> BTreeMap<&str, String> {
         }
     }
     for wrong in report.wrong.iter().filter(|wrong| wrong.is_latest && is_host_name(&wrong.node)) {
-        avoided.entry(&wrong.node).or_insert_with(|| "WRONG: a result failed its own check".to_owned());
+        avoided.entry(&wrong.node).or_insert_with(|| "WRONG: a run computed a wrong result".to_owned());
     }
     for (node, reason) in screened(report).filter(|(node, _)| is_host_name(node)) {
         avoided.entry(node).or_insert(reason);
@@ -152,7 +152,7 @@ fn reason(node: &NodeReport) -> Option<String> {
         ),
     ];
     let of_class = of_class.into_iter().find_map(|(others, verdict, slowdown, least)| match verdict? {
-        Verdict::Wrong => Some("WRONG: a result failed its own check".to_owned()),
+        Verdict::Wrong => Some("WRONG: a run computed a wrong result".to_owned()),
         verdict @ (Verdict::Slow | Verdict::SlowTail) => Some(format!(
             "{}: {} compared with {others} (with a probability of 99 % at least {})",
             verdict.name(),
