@@ -153,7 +153,7 @@ pub struct ReportArgs {
     /// False discovery rate in percent
     #[arg(long, value_name = "X", default_value = "1", value_parser = percent, allow_negative_numbers = true, hide = true)]
     pub fdr: f64,
-    /// Compare the latest screen with the baseline in PATH: for each kernel, each class as a whole
+    /// For each kernel of the latest screen, compare each class as a whole with the baseline in PATH
     #[arg(long, value_name = "PATH", hide = true)]
     pub against: Vec<PathBuf>,
     /// Make classes by: cpu,memory,LABEL,... or none
@@ -328,7 +328,7 @@ pub enum FailOn {
     Slow,
     /// A node is slow or may be slow, or a kernel of a screen failed or computed a wrong result
     Suspect,
-    /// A node is odd: its facts differ from most nodes of its class, or from a large class with the same work
+    /// A node is odd: its facts differ from those of most of its class, or of a large class with the same work
     Odd,
     /// A class became slower, or is slower than in the baseline (--against); or a node became slower after its
     /// maintenance; or at least 5 nodes became slower after the same change of their facts
