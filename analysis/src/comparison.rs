@@ -2,6 +2,7 @@
 //! later versions may only add keys.
 
 mod differences;
+mod earlier_screens;
 mod limits;
 pub mod selector;
 mod side;

@@ -31,7 +31,7 @@ pub mod where_slow;
 mod why;
 mod why_run;
 
-pub use class_moved::{is_change_of_level, show_class};
+pub use class_moved::{is_change_of_level, is_large_class, stand_for_class};
 
 use crate::memory;
 use crate::stats::flaky::{NodeSession, RunCounts};

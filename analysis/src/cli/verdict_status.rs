@@ -6,7 +6,7 @@ use clap::ValueEnum;
 use pmmpi_analysis::render::screen as screen_sentences;
 use pmmpi_analysis::report::Report;
 use pmmpi_analysis::report::accounted::Group;
-use pmmpi_analysis::report::against_baseline::KernelAgainst;
+use pmmpi_analysis::report::against_baseline::{AgainstBaseline, KernelAgainst};
 use pmmpi_analysis::report::screen::ScreenReport;
 use pmmpi_analysis::stats::own_history::OwnVerdict;
 use pmmpi_analysis::stats::verdict_rule::Verdict;
@@ -37,7 +37,7 @@ pub fn screen(report: &Report, screen: &ScreenReport, fail_on: &[FailOn], partia
     if fail_on.iter().any(|what| is_found_in(report, screen, *what)) {
         return FOUND;
     }
-    match is_open(screen, fail_on) {
+    match is_open(report, screen, fail_on) {
         true => COULD_NOT_JUDGE,
         false => u8::from(partial),
     }
@@ -65,21 +65,39 @@ fn is_found_in(report: &Report, screen: &ScreenReport, what: FailOn) -> bool {
     }
 }
 
-fn is_open(screen: &ScreenReport, fail_on: &[FailOn]) -> bool {
+fn is_open(report: &Report, screen: &ScreenReport, fail_on: &[FailOn]) -> bool {
     let looks_at_nodes = fail_on.iter().any(|what| matches!(what, FailOn::Slow | FailOn::Suspect));
     let is_nothing_judged = screen.screened.iter().all(|node| node.verdict.is_none());
     let is_unjudged = screen.screened.iter().any(|node| node.not_compared().next().is_some());
     let has_no_result = screen_sentences::without_result(screen).is_some();
     is_baseline_open(Some(screen), fail_on)
+        || (fail_on.contains(&FailOn::Moved) && is_without_earlier_screen(report, screen))
         || (looks_at_nodes && (is_nothing_judged || has_no_result))
         || (fail_on.contains(&FailOn::Unjudged) && (is_unjudged || has_no_result))
 }
 
 /// True if the user asks whether a class became slower, and the baseline does not show it for each kernel.
 fn is_baseline_open(screen: Option<&ScreenReport>, fail_on: &[FailOn]) -> bool {
-    let mut kernels =
-        screen.and_then(|screen| screen.against.as_ref()).into_iter().flat_map(|of| &of.kernels);
-    fail_on.contains(&FailOn::Moved) && kernels.any(|of| of.moved.is_none())
+    let against = screen.and_then(|screen| screen.against.as_ref());
+    fail_on.contains(&FailOn::Moved) && against.is_some_and(AgainstBaseline::is_open)
+}
+
+/// True if there is no baseline, and no earlier screen with which a class of this screen can be compared.
+fn is_without_earlier_screen(report: &Report, screen: &ScreenReport) -> bool {
+    let mut of_screen =
+        report.classes.iter().filter(|class| screen.kernel_of_class.contains_key(&class.class));
+    screen.against.is_none() && !of_screen.any(|class| class.shows_change)
+}
+
+/// Why a screen in which no class is slower is no success, if this is for want of earlier screens.
+pub fn advice_on_moved(report: &Report, screen: &ScreenReport, fail_on: &[FailOn]) -> Option<String> {
+    let is_asked =
+        fail_on.contains(&FailOn::Moved) && !fail_on.iter().any(|what| is_found_in(report, screen, *what));
+    (is_asked && is_without_earlier_screen(report, screen)).then(|| {
+        "--fail-on moved: pmmpi compared no class as a whole, because no earlier screen ran the same on at least 5 \
+         of these nodes and on half of their class"
+            .to_owned()
+    })
 }
 
 /// The status of `pmmpi screen --gate`: 0 if all nodes are fit to return, 3 if one is not, else 4.

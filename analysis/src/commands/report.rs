@@ -215,7 +215,10 @@ fn said_status(report: &Report, options: &ReportArgs, what: What, partial: bool)
         (What::Screen(_), Some(screen)) => Some(screen),
         _ => None,
     };
-    let on_screen = |screen| verdict_status::advice_on_screen(report, screen, fail_on);
+    let on_screen = |screen| {
+        verdict_status::advice_on_screen(report, screen, fail_on)
+            .or_else(|| verdict_status::advice_on_moved(report, screen, fail_on))
+    };
     if let Some(advice) = advice.or_else(|| of_screen.and_then(on_screen)) {
         say(&advice);
     }

@@ -7,16 +7,20 @@ use crate::stats::two_sets::{self, ClassChange, CompareSettings, SessionRuns, Un
 use crate::stats::{benjamini_hochberg, resolution, within_nodes};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What rounding may hide in the times of a class (ln T).
-fn rounding(units: &[MatchedUnit]) -> f64 {
+/// What rounding may hide in the times of a class (ln T). `ends` has the end of each unit's times.
+pub(super) fn rounding(seconds: &[f64], ends: &[usize]) -> f64 {
+    let middle = within_nodes::median_of(&mut seconds.to_vec()).unwrap_or(1.0);
+    resolution::hidden(resolution::Units::of(seconds, ends).class, middle.ln())
+}
+
+fn rounding_of(units: &[MatchedUnit]) -> f64 {
     let (mut seconds, mut ends) = (Vec::new(), Vec::new());
     for unit in units {
         let runs = unit.sessions.iter().flat_map(|session| session.a.iter().chain(&session.b));
         seconds.extend(runs.map(|run| run.elapsed_s));
         ends.push(seconds.len());
     }
-    let middle = within_nodes::median_of(&mut seconds.clone()).unwrap_or(1.0);
-    resolution::hidden(resolution::Units::of(&seconds, &ends).class, middle.ln())
+    rounding(&seconds, &ends)
 }
 
 fn units_of(units: &[MatchedUnit], of: impl Fn(&SideRun) -> Option<f64> + Copy) -> Vec<Unit> {
@@ -49,7 +53,7 @@ fn reasons(keys: &[&'static str], interval: Option<[f64; 2]>) -> BTreeMap<&'stat
 }
 
 /// True if the interval says the same as the test.
-fn is_certain(p: Option<f64>, interval: Option<[f64; 2]>, settings: &CompareSettings) -> bool {
+pub(super) fn is_certain(p: Option<f64>, interval: Option<[f64; 2]>, settings: &CompareSettings) -> bool {
     p.is_some_and(|p| p <= settings.q) && interval.is_some_and(|[low, high]| low * high > 0.0)
 }
 
@@ -70,7 +74,7 @@ pub(super) fn times(
     let time = |run: &SideRun| Some(run.elapsed_s);
     let of = |units| {
         let values = units_of(units, time);
-        let change = two_sets::compare(&values, rounding(units), count, settings)?;
+        let change = two_sets::compare(&values, rounding_of(units), count, settings)?;
         Some(ClassTimes { units, values, change })
     };
     let found: Vec<ClassTimes> = classes.filter_map(of).collect();

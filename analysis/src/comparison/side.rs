@@ -63,16 +63,7 @@ impl Side {
             let run = SideRun::of(table, rows, by);
             SideRun { values: values_at(table, own, run.row), ..run }
         };
-        Self::in_order(groups.iter().map(run).collect())
-    }
-
-    /// Rounds of screens, without values beside the time. In a screen, each node works for itself, so each node has
-    /// runs of its own.
-    pub fn of_rows(table: &RunTable, rows: impl Iterator<Item = usize>, by: &ClassBy) -> Self {
-        Self::in_order(rows.map(|row| SideRun::of(table, &[row], by)).collect())
-    }
-
-    fn in_order(mut runs: Vec<SideRun>) -> Self {
+        let mut runs: Vec<SideRun> = groups.iter().map(run).collect();
         runs.sort_by(|a, b| {
             (a.started_unix_ns, &a.unit)
                 .cmp(&(b.started_unix_ns, &b.unit))

@@ -5,20 +5,20 @@
 //! also be so large that a report would call it a change of the class: see [`verdicts::is_change_of_level`]. The times
 //! of several screens do not show how much the level varies, so each class is compared with one earlier screen.
 
-use super::side::{self, Side};
-use super::{ClassComparison, differences, units};
+use super::earlier_screens::EarlierScreens;
+use super::{differences, side};
 use crate::input::Input;
 use crate::report::against_baseline::{EarlierScreen, KernelAgainst};
 use crate::report::run::RunReport;
 use crate::report::screen;
 use crate::stats::own_history::OwnHistorySettings;
-use crate::stats::two_sets::CompareSettings;
+use crate::stats::two_sets::{self, ClassChange, CompareSettings, SessionRuns, Unit};
 use crate::table::RunTable;
 use crate::table::node_class::{ClassBy, Parts};
 use crate::verdicts::{self, JudgeSettings};
 use pmmpi::text::count;
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// True if the baseline has a time of a screen.
 pub fn has_screen(baseline: &Input<()>) -> bool {
@@ -37,27 +37,18 @@ pub fn of_latest_screen(
     let rounds = screen::rounds_of_latest(input.runs.iter().map(|run| &run.kept));
     let kernel_of: HashMap<&str, &str> =
         rounds.iter().map(|(run, screened)| (run.run_id.as_str(), screened.kernel.as_str())).collect();
-    let (table, by) = (&input.results.table, by.of_work());
-    // Facts and labels may have changed since the baseline. They make up the classes of the screen only.
-    let mut classes: HashMap<(&str, u32, Parts), Vec<usize>> = HashMap::new();
-    for row in (0..table.len()).filter(|row| side::is_of_screen(table, *row)) {
-        let run = table.runs.get(table.run.at(row)).unwrap_or_default();
-        if let (Some(kernel), Some(parts)) = (kernel_of.get(run), side::parts_of(table, row)) {
-            let work = parts.making_up(&by, true);
-            classes.entry((*kernel, table.class.at(row), work)).or_default().push(row);
-        }
-    }
-    let before = Earlier::of(&baseline.results.table, table, &kernel_of, classes.values().flatten());
+    let by = by.of_work();
+    let classes = KernelOfClass::all(&input.results.table, &kernel_of, &by);
+    let runs: HashSet<&str> = kernel_of.keys().copied().collect();
+    let start = classes.iter().map(KernelOfClass::start).min().unwrap_or(i64::MIN);
+    let before = EarlierScreens::of(&baseline.results.table, &by, start, &runs);
     // The rate of false discoveries holds for all comparisons together.
-    let part = classes.len().max(1) as f64;
-    let compare = CompareSettings { q: settings.node.q / part, ..CompareSettings::default() };
-    let level = OwnHistorySettings { q: settings.own_history.q / part, ..settings.own_history };
-    let class = |((kernel, _, work), rows): (&(&str, u32, Parts), &Vec<usize>)| {
-        let now = Class { kernel, table, rows, work, by: &by };
-        now.next_to(&before, &compare, &level)
-    };
-    let mut found: Vec<KernelAgainst> = classes.iter().map(class).collect();
-    let timed: HashSet<&str> = classes.keys().map(|(kernel, ..)| *kernel).collect();
+    let comparisons = classes.iter().filter(|class| !class.is_too_small).count().max(1) as f64;
+    let compare = CompareSettings { q: settings.node.q / comparisons, ..CompareSettings::default() };
+    let level = OwnHistorySettings { q: settings.own_history.q / comparisons, ..settings.own_history };
+    let mut found: Vec<KernelAgainst> =
+        classes.iter().map(|class| class.compare_with(&before, &compare, &level)).collect();
+    let timed: HashSet<&str> = classes.iter().map(|class| class.kernel).collect();
     let all: BTreeSet<&str> = kernel_of.into_values().collect();
     let others = all.into_iter().filter(|kernel| !timed.contains(kernel));
     found.extend(others.map(|kernel| {
@@ -70,112 +61,136 @@ pub fn of_latest_screen(
     found
 }
 
-/// The baseline as it was before the screen.
-struct Earlier<'a> {
-    table: &'a RunTable,
-    /// Rows of screens.
-    rows: Vec<usize>,
-}
-
-impl<'a> Earlier<'a> {
-    /// `rows` are those of the screen, in the table `now`; `runs` has its runs.
-    fn of<'b>(
-        table: &'a RunTable,
-        now: &RunTable,
-        runs: &HashMap<&str, &str>,
-        rows: impl Iterator<Item = &'b usize>,
-    ) -> Self {
-        let start = rows.map(|row| now.started_unix_ns[*row]).min().unwrap_or(i64::MIN);
-        // An archive may have this screen. The user may have selected only a part of it.
-        let runs: HashSet<u32> = runs.keys().filter_map(|run| table.runs.find(run)).collect();
-        let is_of_now = |row: &usize| runs.contains(&table.run.at(*row));
-        let own: HashSet<u32> = (0..table.len()).filter(is_of_now).map(|row| table.session.at(row)).collect();
-        let is_earlier = |row: &usize| {
-            table.started_unix_ns[*row] < start
-                && !own.contains(&table.session.at(*row))
-                && side::is_of_screen(table, *row)
-        };
-        Self { table, rows: (0..table.len()).filter(is_earlier).collect() }
-    }
-}
-
 /// The times of a kernel on the nodes of a class of the screen.
-struct Class<'a> {
+struct KernelOfClass<'a> {
     kernel: &'a str,
     table: &'a RunTable,
-    rows: &'a [usize],
-    work: &'a Parts,
-    /// The keys of the work.
-    by: &'a ClassBy,
+    rows: Vec<usize>,
+    nodes: BTreeSet<&'a str>,
+    work: Parts,
+    /// True if these are so few of the nodes with this kernel that they are no class to compare.
+    is_too_small: bool,
 }
 
-impl Class<'_> {
-    /// Compares with the latest screen that did the same on one of these nodes.
-    fn next_to(
+impl<'a> KernelOfClass<'a> {
+    /// `kernel_of` has the kernel of each run of the screen, and `by` has the keys of the work. Facts and labels may have
+    /// changed since the baseline: they make up the classes of the screen only.
+    fn all(table: &'a RunTable, kernel_of: &HashMap<&str, &'a str>, by: &ClassBy) -> Vec<Self> {
+        let mut classes: HashMap<(&str, u32, Parts), Vec<usize>> = HashMap::new();
+        let mut nodes_of: HashMap<&str, HashSet<u32>> = HashMap::new();
+        for row in (0..table.len()).filter(|row| side::is_of_screen(table, *row)) {
+            let run = table.runs.get(table.run.at(row)).unwrap_or_default();
+            if let (Some(kernel), Some(parts)) = (kernel_of.get(run), side::parts_of(table, row)) {
+                let class = (*kernel, table.class.at(row), parts.making_up(by, true));
+                classes.entry(class).or_default().push(row);
+                nodes_of.entry(*kernel).or_default().insert(table.node.at(row));
+            }
+        }
+        let class = |((kernel, _, work), rows): ((&'a str, u32, Parts), Vec<usize>)| {
+            let nodes: BTreeSet<&str> = rows.iter().map(|row| table.node_name(*row)).collect();
+            let with_kernel = nodes_of.get(kernel).map_or(0, HashSet::len);
+            let is_too_small = !verdicts::is_large_class(nodes.len(), with_kernel);
+            Self { kernel, table, rows, nodes, work, is_too_small }
+        };
+        classes.into_iter().map(class).collect()
+    }
+
+    /// ns since 1970.
+    fn start(&self) -> i64 {
+        self.rows.iter().map(|row| self.table.started_unix_ns[*row]).min().unwrap_or(i64::MAX)
+    }
+
+    fn compare_with(
         &self,
-        before: &Earlier,
+        before: &EarlierScreens,
         settings: &CompareSettings,
         level: &OwnHistorySettings,
     ) -> KernelAgainst {
-        let Self { kernel, table, rows, work, by } = *self;
-        let nodes: HashSet<&str> = rows.iter().map(|row| table.node_name(*row)).collect();
-        let (all, earlier) = (nodes.len(), before.table);
-        let name = table.class_name(rows[0]);
-        let not_compared = |why: String| KernelAgainst::not_compared(kernel, Some(name), all, why);
-        let numbers: HashSet<u32> = nodes.iter().filter_map(|node| earlier.nodes.find(node)).collect();
-        let has_node = |row: &usize| numbers.contains(&earlier.node.at(*row));
-        let mut of_nodes = before.rows.iter().copied().filter(has_node).peekable();
-        if of_nodes.peek().is_none() {
-            return not_compared(
-                "the baseline has no time of these nodes from before this screen".to_owned(),
-            );
+        if self.is_too_small {
+            let why = "the class has fewer than 5 nodes, and fewer than half of the nodes with this kernel";
+            return KernelAgainst { too_small: true, ..self.not_compared(why.to_owned()) };
         }
-        let is_same: Vec<bool> =
-            earlier.all_parts.iter().map(|parts| parts.making_up(by, true) == *work).collect();
-        let of_work: Vec<usize> = of_nodes.filter(|row| is_same[earlier.parts[*row] as usize]).collect();
-        let start = |row: &usize| earlier.started_unix_ns[*row];
-        let Some(session) = of_work.iter().copied().max_by_key(start).map(|row| earlier.session.at(row))
-        else {
-            return not_compared(format!(
-                "the baseline has no time of these nodes from before this screen with the same work: {}",
-                work.class_of_own(by)
-            ));
-        };
-        let latest = || of_work.iter().copied().filter(|row| earlier.session.at(*row) == session);
-        let sides = [Side::of_rows(earlier, latest(), by), Side::of_rows(table, rows.iter().copied(), by)];
-        let matched = units::matched(&sides[0], &sides[1], false);
-        let (classes, _) = differences::times(&matched, settings);
-        // All runs did the same, so that they are one class.
-        let Some(class) = classes.into_iter().next() else {
-            return not_compared("these times cannot be compared".to_owned());
-        };
-        let first = latest().min_by_key(start);
-        let screen = first.map(|row| EarlierScreen {
-            run_id: earlier.run_id(row),
-            started_unix_ns: earlier.started_unix_ns[row],
+        match before.latest_of(&self.nodes, &self.work) {
+            Ok(rows) => self.next_to(before.table, &rows, settings, level),
+            Err(why) => self.not_compared(why),
+        }
+    }
+
+    fn class(&self) -> &'a str {
+        self.table.class_name(self.rows[0])
+    }
+
+    fn not_compared(&self, why: String) -> KernelAgainst {
+        KernelAgainst::not_compared(self.kernel, Some(self.class()), self.nodes.len(), why)
+    }
+
+    /// `rows` of `earlier` are those of the earlier screen.
+    fn next_to(
+        &self,
+        earlier: &RunTable,
+        rows: &[usize],
+        settings: &CompareSettings,
+        level: &OwnHistorySettings,
+    ) -> KernelAgainst {
+        let times = times_of_both([(earlier, rows), (self.table, self.rows.as_slice())]);
+        let (nodes, all) = (times.len(), self.nodes.len());
+        let found = change(&times, settings);
+        let interval = found.as_ref().and_then(|found| found.interval);
+        let few_runs =
+            || interval.is_none().then(|| "too few runs to show how much the times vary".to_owned());
+        let few_nodes = (!verdicts::stand_for_class(nodes, all))
+            .then(|| format!("the earlier screen has times of only {nodes} of {}", count(all, "node")));
+        let reasons = [("ci", few_runs()), ("moved", few_nodes.or_else(few_runs))];
+        let null_reasons: BTreeMap<&str, String> =
+            reasons.into_iter().filter_map(|(key, why)| Some((key, why?))).collect();
+        let is_moved = found.as_ref().is_some_and(|found| {
+            differences::is_certain(found.p, found.interval, settings)
+                && verdicts::is_change_of_level(found.change, level)
         });
-        of_comparison(KernelAgainst { earlier: screen, ..not_compared(String::new()) }, class, level)
+        let first = rows.iter().copied().min_by_key(|row| earlier.started_unix_ns[*row]);
+        KernelAgainst {
+            kernel: self.kernel.to_owned(),
+            class: Some(self.class().to_owned()),
+            nodes,
+            nodes_in_screen: all,
+            too_small: false,
+            earlier: first.map(|row| EarlierScreen {
+                session: earlier.session_name(row).map(str::to_owned),
+                run_id: earlier.run_id(row),
+                started_unix_ns: earlier.started_unix_ns[row],
+            }),
+            change: found.map(|found| found.change.exp_m1()),
+            ci: interval.map(|ends| ends.map(f64::exp_m1)),
+            moved: (!null_reasons.contains_key("moved")).then_some(is_moved),
+            null_reasons,
+        }
     }
 }
 
-/// `of` has what is known without the times.
-fn of_comparison(of: KernelAgainst, class: ClassComparison, level: &OwnHistorySettings) -> KernelAgainst {
-    let ClassComparison { nodes, ratio, ci, different, null_reasons, .. } = class;
-    let mut reasons = null_reasons;
-    reasons.retain(|key, _| *key == "ci");
-    let few = (!verdicts::show_class(nodes, of.nodes_in_screen)).then(|| {
-        format!("the earlier screen has times of only {nodes} of {}", count(of.nodes_in_screen, "node"))
-    });
-    if let Some(why) = few.or_else(|| reasons.get("ci").cloned()) {
-        reasons.insert("moved", why);
+/// The times (s) before and now of each node that has both. A screen is some rows of a table.
+fn times_of_both(screens: [(&RunTable, &[usize]); 2]) -> Vec<[Vec<f64>; 2]> {
+    let mut times: BTreeMap<&str, [Vec<f64>; 2]> = BTreeMap::new();
+    for (set, (table, rows)) in screens.into_iter().enumerate() {
+        for row in rows {
+            times.entry(table.node_name(*row)).or_default()[set].push(table.elapsed_s[*row]);
+        }
     }
-    let is_open = reasons.contains_key("moved");
-    KernelAgainst {
-        nodes,
-        change: Some(ratio - 1.0),
-        ci: ci.map(|ends| ends.map(|end| end - 1.0)),
-        moved: (!is_open).then(|| different && verdicts::is_change_of_level(ratio.ln(), level)),
-        null_reasons: reasons,
-        ..of
+    times.into_values().filter(|[before, now]| !before.is_empty() && !now.is_empty()).collect()
+}
+
+/// The change of the class. Each screen is a session of its own.
+fn change(times: &[[Vec<f64>; 2]], settings: &CompareSettings) -> Option<ClassChange> {
+    let (mut seconds, mut ends): (Vec<f64>, Vec<usize>) = (Vec::new(), Vec::new());
+    for of_node in times {
+        seconds.extend(of_node.iter().flatten().copied());
+        ends.push(seconds.len());
     }
+    let ln = |times: &[f64]| times.iter().map(|time| time.ln()).collect::<Vec<f64>>();
+    let unit = |[before, now]: &[Vec<f64>; 2]| {
+        let a = SessionRuns { a: ln(before), ..SessionRuns::default() };
+        let b = SessionRuns { b: ln(now), ..SessionRuns::default() };
+        vec![a, b]
+    };
+    let units: Vec<Unit> = times.iter().map(unit).collect();
+    two_sets::compare(&units, differences::rounding(&seconds, &ends), 1, settings)
 }

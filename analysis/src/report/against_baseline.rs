@@ -23,6 +23,9 @@ pub struct KernelAgainst {
     pub nodes: usize,
     /// Number of nodes of this class with a time of this kernel in the screen.
     pub nodes_in_screen: usize,
+    /// True for a class that pmmpi does not compare, because these are fewer than 5 nodes, and fewer than half of the nodes
+    /// with this kernel.
+    pub too_small: bool,
     /// The screen of the baseline with which pmmpi compares.
     pub earlier: Option<EarlierScreen>,
     /// The median over these nodes of time now / time in the baseline - 1: 0.03 is 3 % slower.
@@ -38,10 +41,28 @@ pub struct KernelAgainst {
 /// A screen of the baseline.
 #[derive(Debug, Serialize)]
 pub struct EarlierScreen {
+    /// Its session.
+    pub session: Option<String>,
     /// Its first run with this kernel on these nodes.
     pub run_id: String,
     /// The start of this run (ns since 1970).
     pub started_unix_ns: i64,
+}
+
+impl AgainstBaseline {
+    /// The classes of each kernel.
+    pub fn by_kernel(&self) -> impl Iterator<Item = &[KernelAgainst]> {
+        self.kernels.chunk_by(|a, b| a.kernel == b.kernel)
+    }
+
+    /// True if there is a kernel for which pmmpi cannot tell whether each class moved. Classes that are too small do not
+    /// count, unless the kernel has no other.
+    pub fn is_open(&self) -> bool {
+        self.by_kernel().any(|classes| {
+            let mut large = classes.iter().filter(|of| !of.too_small).peekable();
+            large.peek().is_none() || large.any(|of| of.moved.is_none())
+        })
+    }
 }
 
 impl KernelAgainst {
@@ -54,6 +75,7 @@ impl KernelAgainst {
             class: class.map(str::to_owned),
             nodes: 0,
             nodes_in_screen,
+            too_small: false,
             earlier: None,
             change: None,
             ci: None,

@@ -20,6 +20,9 @@ pub const SESSION_LABEL: &str = "session";
 /// Labels whose value may differ within a class.
 const NO_CLASS: [&str; 3] = [SESSION_LABEL, "run", MAINTENANCE_LABEL];
 
+/// Labels of a screen that say how it ran: a hot node is slower than a cold one, and one core is slower than all.
+const OF_SCREEN: [&str; 2] = ["soak", "cores"];
+
 /// A property that nodes of a class share.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Key {
@@ -194,10 +197,12 @@ impl ClassBy {
         Self::of(self.keys.iter().filter(|key| !key.is_fact()).cloned().collect())
     }
 
-    /// The keys of what a screen did: without facts and labels, and always with the command and the ranks.
+    /// The keys of what a screen did: the command, the ranks, its own labels ([`OF_SCREEN`]), and the settings of runs
+    /// among these keys. Facts of nodes and other labels are no work.
     pub(crate) fn of_work(&self) -> Self {
         let settings = self.keys.iter().filter(|key| matches!(key, Key::Fact(_)) && !key.is_fact());
-        Self::of(settings.cloned().collect()).and(Key::Command).and(Key::Ranks)
+        let work = Self::of(settings.cloned().collect()).and(Key::Command).and(Key::Ranks);
+        OF_SCREEN.iter().fold(work, |work, label| work.and(Key::Named((*label).to_owned())))
     }
 
     /// True if the key makes up the class of a row.

@@ -37,8 +37,18 @@ pub(super) fn report(
         judged_by_latest_session: histories.iter().filter(is_judged_there).count(),
         run_spread: None,
         measured_again: measured_again::of(sessions, histories),
+        shows_change: shows_change(histories, centres),
         moved: moved(sessions, settings, histories, effects, centres),
     }
+}
+
+/// True if the latest session shows whether the class changed: it has a level, as an earlier session has, and enough
+/// nodes.
+fn shows_change(histories: &[History], centres: &[Option<f64>]) -> bool {
+    let Some((latest, earlier)) = centres.split_last() else { return false };
+    let are_known = latest.is_some() && earlier.iter().any(Option::is_some);
+    let nodes = of_nodes(histories, earlier.len(), earlier.len()).map_or(0, |nodes| nodes.len());
+    are_known && nodes >= FEWEST_OF_INTERVAL
 }
 
 /// If most nodes became slower (or faster) at once and a group did not change at all, then not the class moved but these
@@ -95,9 +105,14 @@ impl Step {
     }
 }
 
-/// True if `measured_before` of `all` nodes of a session show whether their class changed. A class of fewer nodes than an
-/// interval needs is shown by all of them.
-pub fn show_class(measured_before: usize, all: usize) -> bool {
+/// True if a change of these nodes can be a change of a class: not if they are few of `all` nodes.
+pub fn is_large_class(nodes: usize, all: usize) -> bool {
+    nodes >= FEWEST_OF_INTERVAL || are_half(nodes, all)
+}
+
+/// True if `measured_before` of `all` nodes of a class show whether it changed. A class of fewer nodes than an interval
+/// needs is shown by all of them.
+pub fn stand_for_class(measured_before: usize, all: usize) -> bool {
     are_half(measured_before, all) && measured_before >= FEWEST_OF_INTERVAL.min(all)
 }
 

@@ -368,6 +368,9 @@ pub struct ClassReport {
     pub run_spread: Option<RunSpread>,
     /// Nodes of the latest session if it has too few of them to be compared with earlier sessions, the slowest first.
     pub measured_again: Vec<MeasuredAgain>,
+    /// True if the latest session shows whether the whole class became slower or faster.
+    #[serde(skip)]
+    pub shows_change: bool,
     /// Whether the whole class became slower or faster. `None` if not, or if fewer than 5 nodes show it.
     pub moved: Option<ClassMoved>,
 }
