@@ -214,6 +214,191 @@ fn the_latest_screen_before_is_the_baseline() {
     assert!(triad["moved"].is_null() && triad["null_reasons"]["moved"] == why, "{triad:#}");
 }
 
+/// A gate, or a screen of a small job, is often the latest screen of an archive.
+#[test]
+fn a_screen_of_few_nodes_takes_no_full_screens_place() {
+    let folder = Folder::new();
+    let few = |name: &str, day: i64, nodes: std::ops::Range<u32>| {
+        Screen { nodes, ..Screen::of(day, 0) }.write(&folder.path().join(name), |_| Outcome::Times(1.05));
+    };
+    screen(folder.path(), "all", 0, &["triad"], 1.0);
+    few("all", 3, 0..5);
+    few("few", 1, 0..5);
+    few("few", 2, 0..3);
+    let now = screen(folder.path(), "now", 5, &["triad"], 1.05);
+    let [all, few] = ["all", "few"].map(|name| path(&folder, name));
+    let against = |baseline: &str| {
+        let found = json(&screen_report(&now, &["--against", baseline, "--format", "json"]));
+        kernels(&found)[0].clone()
+    };
+    let triad = against(&all);
+    assert!(triad["moved"] == true && triad["nodes"] == 21, "{triad:#}");
+    assert_eq!(triad["earlier"]["session"], "day0");
+    let checked = screen_report(&now, &["--against", &all, "--fail-on", "moved"]);
+    assert_eq!(checked.status.code(), Some(3));
+    assert!(out(&checked).contains("BASELINE SESSION  BASELINE BEGAN (UTC)"), "{}", out(&checked));
+    // No screen has enough nodes.
+    let triad = against(&few);
+    assert!(triad["moved"].is_null() && triad["nodes"] == 5, "{triad:#}");
+    assert_eq!(triad["earlier"]["session"], "day1");
+}
+
+/// Two screens may take turns on the same nodes. The median of the earlier one is that of all of its rounds.
+#[test]
+fn an_earlier_screen_counts_as_a_whole() {
+    let folder = Folder::new();
+    let rising = |at: At<'_>| Outcome::Times(if at.round < 2 { 1.0 } else { 1.1 });
+    Screen { rounds: 0..5, ..Screen::of(0, 21) }.write(&folder.path().join("before"), rising);
+    // It begins between the second and the third round of the other one.
+    let between = |run: &mut Run| run.header.started_unix_ns -= (5 * 86_400 - 90) * 1_000_000_000;
+    let now = Screen::of(5, 21).write_changed(&folder.path().join("now"), |_| Outcome::Times(1.1), between);
+    let baseline = path(&folder, "before");
+    let all = kernels(&json(&screen_report(&now, &["--against", &baseline, "--format", "json"])));
+    let change = all[0]["change"].as_f64();
+    assert!(change.is_some_and(|change| change.abs() < 0.02), "{all:#?}");
+}
+
+/// These nodes have less memory.
+fn with_less_memory(of: std::ops::Range<u32>) -> impl Fn(&mut Run) {
+    move |run: &mut Run| {
+        let names: Vec<String> = of.clone().map(|number| format!("n{number:02}")).collect();
+        for node in run.nodes.iter_mut().filter(|node| names.contains(&node.key.hostname)) {
+            if let Some(facts) = node.facts.as_mut() {
+                facts.hardware.memory_bytes = Some(96 << 30);
+            }
+        }
+    }
+}
+
+/// A node that lost a memory module is a class of its own. It says nothing of a class as a whole.
+#[test]
+fn an_odd_node_is_no_class_to_compare() {
+    let folder = Folder::new();
+    screen(folder.path(), "with", 0, &["triad"], 1.0);
+    Screen::of(1, 20).write(&folder.path().join("without"), |_| Outcome::Times(1.0));
+    let times = |at: At<'_>| Outcome::Times(if at.node == 20 { 1.13 } else { 1.0 });
+    let now = Screen::of(5, 21).write_changed(&folder.path().join("now"), times, with_less_memory(20..21));
+    for name in ["with", "without"] {
+        let baseline = path(&folder, name);
+        let against = ["--against", baseline.as_str()];
+        let all = kernels(&json(&screen_report(&now, &[&against[..], &["--format", "json"]].concat())));
+        let said: Vec<String> = all
+            .iter()
+            .map(|of| format!("{} {} {}", of["nodes_in_screen"], of["too_small"], of["moved"]))
+            .collect();
+        assert_eq!(said, ["20 false false", "1 true null"], "{name}: {all:#?}");
+        let checked = screen_report(&now, &[&against[..], &["--fail-on", "moved"]].concat());
+        let text = out(&checked);
+        assert_eq!(checked.status.code(), Some(0), "{name}: {text}");
+        assert!(
+            text.contains("\nclasses too small to compare with the baseline: triad (1 node)\n"),
+            "{text}"
+        );
+        assert!(text.contains("\nAGAINST BASELINE  NODES  SLOWER"), "{text}");
+        assert!(!text.contains("pmmpi cannot tell"), "{text}");
+    }
+    // Nothing can be compared.
+    let each = |run: &mut Run| {
+        for (gibibytes, node) in (100..).zip(run.nodes.iter_mut()) {
+            if let Some(facts) = node.facts.as_mut() {
+                facts.hardware.memory_bytes = Some(gibibytes << 30);
+            }
+        }
+    };
+    let odd = Screen::of(6, 3).write_changed(&folder.path().join("odd"), |_| Outcome::Times(1.0), each);
+    let baseline = path(&folder, "with");
+    let checked = screen_report(&odd, &["--against", &baseline, "--fail-on", "moved"]);
+    assert_eq!(checked.status.code(), Some(4), "{}", out(&checked));
+}
+
+#[test]
+fn each_class_of_a_kernel_is_told_apart() {
+    let folder = Folder::new();
+    let write = |name: &str, day: i64, times: f64| {
+        let is_slower = move |at: At<'_>| at.node >= 12 && at.kernel == "triad";
+        let screen = Screen { kernels: vec!["triad", "dgemm"], ..Screen::of(day, 24) };
+        screen.write_changed(
+            &folder.path().join(name),
+            |at| Outcome::Times(if is_slower(at) { times } else { 1.0 }),
+            with_less_memory(12..24),
+        )
+    };
+    write("before", 0, 1.0);
+    let now = write("now", 5, 1.05);
+    let baseline = path(&folder, "before");
+    let against = ["--against", baseline.as_str()];
+    let all = kernels(&json(&screen_report(&now, &[&against[..], &["--format", "json"]].concat())));
+    assert!(all.len() == 4 && all.iter().all(|of| of["nodes"] == 12), "{all:#?}");
+    let moved: Vec<&Value> = all.iter().filter(|of| of["moved"] == true).collect();
+    assert!(moved.len() == 1 && moved[0]["kernel"] == "triad", "{all:#?}");
+    assert!(moved[0]["class"].as_str().is_some_and(|class| class.contains(", 96 GiB,")), "{all:#?}");
+    let checked = screen_report(&now, &[&against[..], &["--fail-on", "moved"]].concat());
+    let text = out(&checked);
+    assert_eq!(checked.status.code(), Some(3), "{text}");
+    assert!(text.contains("\nthe class of triad (12 nodes, 96 GiB) as a whole is 5."), "{text}");
+    let same = "\nkernels in which no class certainly differs from the baseline: dgemm\n";
+    assert!(text.contains(same), "{text}");
+    assert!(text.contains("\nAGAINST BASELINE  CLASS "), "{text}");
+    let rows = |start: &str, class: &str| {
+        text.lines().filter(|line| line.starts_with(start) && line.contains(class)).count()
+    };
+    assert_eq!([rows("triad ", " 192 GiB "), rows("triad ", " 96 GiB ")], [1, 1], "{text}");
+}
+
+/// A screen after a soak is slower than a cold one, although nothing changed.
+#[test]
+fn a_hot_screen_is_compared_with_a_hot_one() {
+    let folder = Folder::new();
+    let write = |name: &str, day: i64, label: Option<&'static str>, times: f64| {
+        let label = |run: &mut Run| {
+            let label = label.and_then(|label| label.split_once('='));
+            run.header.labels.extend(label.map(|(key, value)| (key.to_owned(), value.to_owned())));
+        };
+        let screen = Screen::of(day, 21);
+        screen.write_changed(&folder.path().join(name), |_| Outcome::Times(times), label)
+    };
+    write("all", 0, None, 1.0);
+    write("all", 1, Some("soak=1200s"), 1.05);
+    write("all", 2, Some("cores=rank"), 2.0);
+    let now = [
+        (write("cold", 5, None, 1.0), "day0"),
+        (write("hot", 6, Some("soak=1200s"), 1.05), "day1"),
+        (write("rank", 7, Some("cores=rank"), 2.0), "day2"),
+    ];
+    let baseline = path(&folder, "all");
+    for (files, session) in &now {
+        let all = kernels(&json(&screen_report(files, &["--against", &baseline, "--format", "json"])));
+        assert!(all.len() == 1 && all[0]["moved"] == false, "{all:#?}");
+        assert_eq!(all[0]["earlier"]["session"], *session, "{all:#?}");
+    }
+    let longer = write("longer", 8, Some("soak=2400s"), 1.05);
+    let all = kernels(&json(&screen_report(&longer, &["--against", &baseline, "--format", "json"])));
+    let why = all[0]["null_reasons"]["moved"].as_str().unwrap_or_default();
+    assert!(why.contains("with the same work: ") && why.contains("soak=2400s"), "{all:#?}");
+}
+
+/// Without a baseline, the archive must have an earlier screen of enough of these nodes.
+#[test]
+fn a_check_of_classes_without_earlier_screens_is_no_success() {
+    let folder = Folder::new();
+    let archive = path(&folder, "archive");
+    let before = screen(folder.path(), "before", 0, &["triad"], 1.0);
+    let check = |mut inputs: Vec<String>, is_with_archive: bool| {
+        inputs.extend(is_with_archive.then(|| archive.clone()));
+        let checked = screen_report(&inputs, &["--fail-on", "moved"]);
+        let is_told = err(&checked).contains("--fail-on moved: pmmpi compared no class as a whole");
+        (checked.status.code(), is_told)
+    };
+    assert_eq!(check(before.clone(), false), (Some(4), true));
+    assert!(report(&words(&["export", "--output", &archive], &before)).status.success());
+    // An archive that has the screen itself.
+    assert_eq!(check(before, true), (Some(4), true));
+    assert_eq!(check(screen(folder.path(), "same", 5, &["triad"], 1.0), true), (Some(0), false));
+    assert_eq!(check(screen(folder.path(), "slower", 6, &["triad"], 1.2), true), (Some(3), false));
+    let few = Screen::of(7, 3).write(&folder.path().join("few"), |_| Outcome::Times(1.0));
+    assert_eq!(check(few, true), (Some(4), true));
+}
+
 /// In a screen, the number of ranks is that of a node.
 #[test]
 fn the_class_of_compared_screens_has_the_ranks_once() {
