@@ -299,7 +299,7 @@ fn an_odd_node_is_no_class_to_compare() {
     }
     // Nothing can be compared.
     let each = |run: &mut Run| {
-        for (gibibytes, node) in (100..).zip(run.nodes.iter_mut()) {
+        for (gibibytes, node) in (100_u64..).zip(run.nodes.iter_mut()) {
             if let Some(facts) = node.facts.as_mut() {
                 facts.hardware.memory_bytes = Some(gibibytes << 30);
             }
