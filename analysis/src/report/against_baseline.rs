@@ -41,7 +41,8 @@ pub struct KernelAgainst {
 /// A screen of the baseline.
 #[derive(Debug, Serialize)]
 pub struct EarlierScreen {
-    /// Its session.
+    /// Its session; `None` if its runs have no session.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
     /// Its first run with this kernel on these nodes.
     pub run_id: String,
