@@ -121,9 +121,13 @@ fn gate_script(name: &str, ssh: &str) -> Output {
     let folder = Folder::new(name);
     let programs = [
         ("scontrol", "echo \"$3\" | tr , '\\n'"),
-        ("sinfo", "echo drained"),
+        // slurmd of blue3 does not answer.
+        ("sinfo", "case $* in *blue3*) echo 'drained*';; *) echo drained;; esac"),
         ("ssh", ssh),
-        ("mpirun", "case $1 in --version) echo 'Open MPI';; *) echo \"$*\";; esac"),
+        (
+            "mpirun",
+            "case $1 in --version) echo 'Open MPI';; *) : > begun; echo \"$*\" $(ls late 2> /dev/null);; esac",
+        ),
         ("pmmpi", "true"),
     ];
     for (name, script) in programs {
@@ -151,6 +155,16 @@ fn the_gate_asks_repaired_nodes_for_the_names_of_their_hosts() {
         said.contains(" -n 3 ") && said.contains(" --gate host-of-blue3,host-of-blue4 --rounds 7"),
         "{said}"
     );
+}
+
+/// Each node only answers when the other one has been asked. ssh leaves a process behind that has its stdout.
+#[test]
+fn the_gate_asks_all_repaired_nodes_at_once() {
+    let ssh = "wait_for() { for _ in $(seq 200); do [ -e \"$1\" ] && return; sleep 0.1; done; : > late; }\n\
+               : > \"asked-$1\"; wait_for asked-blue3; wait_for asked-blue4; echo \"host-of-$1\"\n\
+               wait_for begun 2> late-errors &";
+    let said = gate_script("gate-at-once", ssh).success().out();
+    assert!(said.ends_with(" --gate host-of-blue3,host-of-blue4 --rounds 7\n"), "{said}");
 }
 
 /// pmmpi calls it UNDECIDED, because it took no part.
