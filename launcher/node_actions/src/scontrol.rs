@@ -169,6 +169,22 @@ mod tests {
     }
 
     #[test]
+    fn only_a_refusal_of_slurm_shows_a_missing_right() {
+        for (message, is_refusal) in [
+            ("slurm_update error: Invalid user id", true),
+            ("slurm_update error: Access/permission denied", true),
+            ("slurm_update error: Invalid node name specified", false),
+            ("scontrol: error: cannot open /etc/slurm/slurm.conf: Permission denied", false),
+        ] {
+            let (_folder, slurm) = scripted(&format!("echo '{message}' >&2; exit 1"));
+            assert_eq!(slurm.why_not_allowed(), is_refusal.then(|| message.to_owned()), "{message}");
+        }
+        let refuses_others = "[ \"$*\" = 'update NodeName=pmmpi-asks-for-the-right State=RESUME' ] && exit 0\n\
+                              echo 'Invalid user id' >&2; exit 1";
+        assert_eq!(scripted(refuses_others).1.why_not_allowed(), None);
+    }
+
+    #[test]
     fn the_lock_lasts_until_scontrol_ends() {
         let folder = TempDir::new().unwrap();
         let lock = File::create(folder.path().join("lock")).unwrap();
