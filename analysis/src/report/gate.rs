@@ -10,11 +10,13 @@ use std::collections::HashSet;
 
 /// A node with fewer runs of a kernel is not fit for certain.
 const FEWEST_RUNS: usize = 5;
-/// Fewer nodes do not show how fast their class is. Repaired nodes do not count: a batch may share a fault. For the same
-/// reason, there must be fewer repaired nodes than others.
+/// Fewer nodes do not show how fast their class is. Repaired nodes do not count: a batch may share a fault. Neither do nodes
+/// that are slow themselves.
 const FEWEST_OTHERS: usize = 4;
 /// The same, if an archive shows how fast the node itself was while it was healthy.
 const FEWEST_WITH_HISTORY: usize = 2;
+/// For each repaired node. A class of just as many repaired nodes as others has the speed of its slowest healthy node.
+const FEWEST_FOR_EACH: usize = 2;
 
 /// Adds the answers for the nodes of `list`, in its order. A node that may be slower than its class by `limit` is not fit
 /// for certain: pmmpi would drain a node that is slower by more.
@@ -98,18 +100,19 @@ impl Asked<'_> {
         let needed = if of.was_healthy { FEWEST_WITH_HISTORY } else { FEWEST_OTHERS };
         if others < needed {
             return Some(format!(
-                "apart from the nodes of --gate, only {} of the same class ran {kernel}, but a decision needs \
-                 {FEWEST_OTHERS} (or {FEWEST_WITH_HISTORY}, if at least half of the earlier screens found this node less \
-                 than {:.0} % slower than its class): add healthy nodes",
+                "apart from the nodes of --gate, {kernel} has the verdict OK on only {} of the same class, but a decision \
+                 needs {FEWEST_OTHERS} (or {FEWEST_WITH_HISTORY}, if at least half of the earlier screens found this node \
+                 less than {:.0} % slower than its class): add healthy nodes",
                 count(others, "other node"),
                 self.limit * 100.0
             ));
         }
-        // Otherwise the repaired nodes are mostly compared with themselves.
-        if others <= repaired {
+        let needed = repaired.saturating_mul(FEWEST_FOR_EACH);
+        if others < needed {
             return Some(format!(
-                "{} of --gate and only {} of the same class ran {kernel}, but a decision needs more other nodes than nodes \
-                 of --gate: add healthy nodes, or name fewer nodes",
+                "--gate names {} of this class, and {kernel} has the verdict OK on only {} of the class, but a decision \
+                 needs {needed} other nodes, {FEWEST_FOR_EACH} for each node of --gate: add healthy nodes, or name fewer \
+                 nodes",
                 count(repaired, "node"),
                 count(others, "other node")
             ));
@@ -128,14 +131,21 @@ impl Asked<'_> {
         }
     }
 
-    /// How many nodes of the same class have times of this kernel: repaired nodes, and others.
+    /// How many nodes of the same class have times of this kernel: repaired nodes, and others that are OK.
     fn of_class(&self, kernel: &str, of: &KernelOfNode) -> [usize; 2] {
-        let is_of_class = |other: &KernelOfNode| other.class.is_some() && other.class == of.class;
-        let nodes = self.screen.screened.iter();
-        let nodes = nodes.filter(|node| node.kernels.get(kernel).is_some_and(is_of_class));
-        let (repaired, others): (Vec<&ScreenedNode>, Vec<&ScreenedNode>) =
-            nodes.partition(|node| self.repaired.contains(node.node.as_str()));
-        [repaired.len(), others.len()]
+        let [mut repaired, mut others] = [0, 0];
+        for node in &self.screen.screened {
+            let Some(other) = node.kernels.get(kernel) else { continue };
+            if other.class.is_none() || other.class != of.class {
+                continue;
+            }
+            if self.repaired.contains(node.node.as_str()) {
+                repaired += 1;
+            } else if other.verdict == Some(ScreenVerdict::Ok) {
+                others += 1;
+            }
+        }
+        [repaired, others]
     }
 }
 

@@ -193,17 +193,20 @@ fn changed(
     OwnHistory { score: Some(change.score), history, null_reasons }
 }
 
+/// A repeated gate is no proof of itself: after a change, one earlier session may be the gate of some minutes ago.
+const FEWEST_SINCE_CHANGE: usize = 2;
+
 /// True if at least half of the sessions that show one of the node's earlier levels were healthy: the level before the
 /// change, or the level since then without the latest session. Bad sessions show no level.
 fn was_healthy(medians: &[SessionMedian], change: &OwnChange) -> bool {
     let earlier = medians.len() - 1;
     let since = change.since.unwrap_or(earlier);
-    let is_mostly_healthy = |sessions: Range<usize>| {
+    let is_mostly_healthy = |sessions: Range<usize>, fewest: usize| {
         let counted = sessions.filter(|at| !change.bad_sessions.contains(at));
         let (healthy, others): (Vec<usize>, Vec<usize>) = counted.partition(|at| medians[*at].is_healthy);
-        !healthy.is_empty() && healthy.len() >= others.len()
+        healthy.len() >= fewest && healthy.len() >= others.len()
     };
-    is_mostly_healthy(0..since) || is_mostly_healthy(since..earlier)
+    is_mostly_healthy(0..since, 1) || is_mostly_healthy(since..earlier, FEWEST_SINCE_CHANGE)
 }
 
 /// The first and the last of each group of successive numbers.
@@ -284,7 +287,8 @@ mod tests {
         assert!(is_healthy_before(&[yes, no, no, yes], None, &[1, 2]));
         // The node became faster: in the latest session, or before it.
         assert!(!is_healthy_before(&[no, no, yes], Some(2), &[]));
-        assert!(is_healthy_before(&[no, no, no, yes, yes], Some(3), &[]));
+        assert!(!is_healthy_before(&[no, no, no, yes, yes], Some(3), &[]));
+        assert!(is_healthy_before(&[no, no, no, yes, yes, yes], Some(3), &[]));
         assert!(!is_healthy_before(&[no, no, no, no, no, yes], Some(2), &[]));
         // Also before the change, the node was healthy.
         assert!(is_healthy_before(&[yes, yes, yes], Some(2), &[]));
