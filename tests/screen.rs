@@ -324,6 +324,7 @@ fn wrong_usage_is_refused_before_anything_starts() {
         (&["--rounds", "0"], "--rounds 0: expected"),
         (&["--memory", "lots"], "--memory lots: expected"),
         (&["--soak", "never"], "--soak never: expected a time"),
+        (&["--label", "soak=1200s"], "--label soak=1200s: pmmpi screen sets the label soak itself"),
         (&["--kernels", "fma", "--", "true"], "remove"),
     ] {
         let output = rig::tool::run(Command::new(pmmpi()).arg("screen").args(args));

@@ -134,6 +134,8 @@ fn a_soak_lasts_its_time_and_is_not_saved() {
     let runs = out.runs();
     assert_eq!(kernels_of(&runs), [("fma", 3); 2]);
     assert_eq!(rounds_of(&runs), [0, 1]);
+    let label = ("soak".to_owned(), "2s".to_owned());
+    assert!(runs.iter().all(|run| run.header.labels.contains(&label)));
     assert_reported(&out, &["node0", "node1", "node2"], &["fma"]);
     // The same with a program, which counts its runs.
     let count = Folder::new("screen-soak-count");

@@ -96,6 +96,11 @@ pub struct KernelReport {
 }
 
 impl Screened {
+    /// The label of the runs of a screen with `--soak`, for example `1200s`.
+    pub const SOAK_LABEL: &str = "soak";
+    /// The label of the runs of a screen with `--cores rank`.
+    pub const CORES_LABEL: &str = "cores";
+
     /// Adds the results of other ranks.
     pub(crate) fn join(&mut self, other: Self) {
         if self.measures.is_empty() {

@@ -27,7 +27,10 @@ pub struct KernelSummary {
     pub is_kernel: bool,
     /// Its options, or the user's program and its arguments.
     #[serde(skip)]
-    pub options: Vec<String>,
+    pub words: Vec<String>,
+    /// For so long at least, the nodes were warmed up (`--soak`, s).
+    #[serde(skip)]
+    pub soak_s: u64,
     /// The unit of the values; `None` for the user's program.
     pub unit: Option<String>,
     /// Number of nodes with a time.
@@ -332,6 +335,10 @@ impl<'a> Kernels<'a> {
         let here = judged.filter(|judged| judged.is_here).map(|judged| judged.report);
         let peers = here.map(NodeReport::among_peers);
         let runs = || self.times.runs(kernel, self.hosts[host]);
+        // A round with a wrong result has no hardware threads.
+        let most = |of: &dyn Fn(&ScreenedHost) -> usize| {
+            of_kernel.of_host[host].iter().map(|host| of(host)).max().unwrap_or_default()
+        };
         Some(KernelOfNode {
             value: of_kernel.value(host),
             unit: of_kernel.unit().map(str::to_owned),
@@ -340,6 +347,8 @@ impl<'a> Kernels<'a> {
             slower_by_at_most: peers.and_then(|peers| peers.slower_by_at_most),
             class: here.map(NodeReport::class_of_peers),
             was_healthy: judged.is_some_and(|judged| judged.has_history && judged.report.history.was_healthy),
+            threads: most(&|host| host.threads),
+            ranks: most(&|host| host.ranks),
             verdict: of_times.into_iter().chain(of_failures).max_by_key(|verdict| verdict.severity()),
             runs: here.map_or_else(runs, |report| report.runs),
             failed_runs,
@@ -419,7 +428,8 @@ impl<'a> Kernels<'a> {
             KernelSummary {
                 kernel: (*kernel).to_owned(),
                 is_kernel: of_kernel.is_kernel(),
-                options: of_kernel.runs.first().map_or_else(Vec::new, |run| run.options.clone()),
+                words: of_kernel.runs.first().map_or_else(Vec::new, |run| run.words.clone()),
+                soak_s: of_kernel.runs.first().map_or(0, |run| run.soak_s),
                 unit: of_kernel.unit().map(str::to_owned),
                 nodes: times.len(),
                 median: of_ascending(&values),

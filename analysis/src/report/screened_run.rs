@@ -5,7 +5,7 @@ use crate::input::node_rows;
 use crate::table::NoTime;
 use pmmpi::RankId;
 use pmmpi::order_statistics::middle;
-use pmmpi::record::{KernelMeasure, KernelResult, Run};
+use pmmpi::record::{KernelMeasure, KernelResult, Run, Screened};
 use pmmpi::slow_links::{self, Reading, Score};
 use pmmpi::wrong_data;
 use serde::{Serialize, Serializer};
@@ -27,7 +27,10 @@ pub struct ScreenedRun {
     pub is_kernel: bool,
     /// The options of the kernel, or the user's program and its arguments.
     #[serde(skip)]
-    pub options: Vec<String>,
+    pub words: Vec<String>,
+    /// For so long at least, the nodes were warmed up (`--soak`, s).
+    #[serde(skip)]
+    pub soak_s: u64,
     /// Number of the round, from 0.
     pub round: u32,
     /// True for a further round of suspects and of nodes beside them.
@@ -72,6 +75,8 @@ pub struct ScreenedHost {
     pub has_wrong_data: bool,
     /// How many of its hardware threads the kernel used; 0 if the kernel has no values of hardware threads.
     pub threads: usize,
+    /// The ranks on this host.
+    pub ranks: usize,
     /// The hardware threads that are worse than the median thread of the run: number in the kernel, fraction (0.1: 10 %
     /// worse).
     pub slow_threads: Vec<(u32, f64)>,
@@ -95,6 +100,9 @@ impl ScreenedRun {
             let at = run.ranks.binary_search_by_key(&rank, |rank| rank.rank);
             at.is_ok_and(|at| run.ranks[at].end.is_success())
         };
+        for rank in &run.ranks {
+            hosts[of_node[rank.node.index()]].ranks += 1;
+        }
         for (name, (why, _)) in node_rows::without_time_in_screen(run) {
             if let Ok(host) = hosts.binary_search_by(|host| host.name.cmp(&name)) {
                 hosts[host].without_time = Some(why);
@@ -128,7 +136,8 @@ impl ScreenedRun {
         Some(Self {
             kernel: screened.kernel.clone().unwrap_or_else(|| program(run)),
             is_kernel: screened.kernel.is_some(),
-            options: options(run, screened.kernel.is_some()),
+            words: words(run, screened.kernel.is_some()),
+            soak_s: soak_s(run),
             round: run.header.series.as_ref().map_or(0, |series| series.round),
             is_further: !screened.suspects.is_empty(),
             readings: readings(run, &hosts),
@@ -184,8 +193,10 @@ impl Hosts {
             if hosts.last().is_none_or(|last| last.name != name(node)) {
                 let name = name(node).to_owned();
                 let (value, without_time, slow_threads) = (None, None, Vec::new());
-                let (has_wrong_data, threads) = (false, 0);
-                hosts.push(ScreenedHost { name, value, without_time, has_wrong_data, threads, slow_threads });
+                let (has_wrong_data, threads, ranks) = (false, 0, 0);
+                let host =
+                    ScreenedHost { name, value, without_time, has_wrong_data, threads, ranks, slow_threads };
+                hosts.push(host);
             }
             of_node[node] = hosts.len() - 1;
         }
@@ -224,18 +235,24 @@ fn program(run: &Run) -> String {
 }
 
 /// As a user types them. A kernel's command begins with `pmmpi screen-kernel NAME`, which is no part of them.
-fn options(run: &Run, is_kernel: bool) -> Vec<String> {
-    let words = run.header.command.iter().skip(if is_kernel { 3 } else { 0 });
-    let mut words = words.cloned();
-    let mut options = Vec::new();
+fn words(run: &Run, is_kernel: bool) -> Vec<String> {
+    let mut typed = Vec::new();
+    let mut words = run.header.command.iter().skip(if is_kernel { 3 } else { 0 });
     while let Some(word) = words.next() {
         if is_kernel && word == RANKS_OF_NODE {
             words.next();
         } else {
-            options.push(word);
+            typed.push(word.clone());
         }
     }
-    options
+    typed
+}
+
+/// 0 without a soak.
+fn soak_s(run: &Run) -> u64 {
+    let mut labels = run.header.labels.iter();
+    let soak = labels.find(|(key, _)| key == Screened::SOAK_LABEL);
+    soak.and_then(|(_, time)| time.strip_suffix('s')?.parse().ok()).unwrap_or_default()
 }
 
 /// The median value of all hardware threads; `None` if there is none above zero.

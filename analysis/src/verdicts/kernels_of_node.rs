@@ -29,6 +29,12 @@ pub struct KernelOfNode {
     /// half of them.
     #[serde(skip)]
     pub was_healthy: bool,
+    /// How many of the node's hardware threads the kernel used; 0 if it has no values of hardware threads.
+    #[serde(skip)]
+    pub threads: usize,
+    /// The ranks on the node.
+    #[serde(skip)]
+    pub ranks: usize,
     /// OK, SLOW, SLOW-TAIL, SLOWED, UNUSUAL, SUSPECT, FAST, FAILED or WRONG; `None` if the node was not judged.
     pub verdict: Option<ScreenVerdict>,
     /// Number of runs with a time.

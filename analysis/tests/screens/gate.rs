@@ -234,9 +234,43 @@ fn the_findings_have_the_program_of_the_gate() {
     let text = std::fs::read_to_string(&findings).unwrap();
     let found: serde_json::Value = serde_json::from_str(&text).unwrap();
     let solver = serde_json::json!({
-        "kernel": "/opt/solver", "options": ["-n", "4"], "is_program": true, "area": "solver"
+        "kernel": "/opt/solver", "options": ["-n", "4"], "is_program": true, "ranks": 1, "area": "solver"
     });
     assert_eq!(found["kernels"], serde_json::json!([solver]));
+}
+
+/// Each rank has four hardware threads, but n01 has fewer. A node with a wrong result has no values of them.
+#[test]
+fn the_findings_have_the_soak_and_what_each_kernel_used_of_a_node() {
+    let folder = Folder::new();
+    let screen = Screen { kernels: vec!["triad", "fma"], ..screen(10) };
+    let outcome = |at: At<'_>| match at {
+        At { node: 2, kernel: "fma", .. } => Outcome::Times(1.5),
+        At { node: 3, kernel: "fma", .. } => Outcome::IsWrong,
+        _ => Outcome::Times(1.0),
+    };
+    let files = screen.write_changed(&folder.path().join("runs"), outcome, |run| {
+        run.header.labels.push(("soak".to_owned(), "1200s".to_owned()));
+        let results = run.screened.iter_mut().flat_map(|screened| screened.results.iter_mut());
+        for result in results.filter(|result| result.wrong.is_none()) {
+            let threads = if result.rank.0 == 1 { 3 } else { 4 };
+            result.threads = (0..threads).map(|number| (number, 1.0)).collect();
+        }
+    });
+    let findings = folder.path().join("findings.json");
+    let named = findings.display().to_string();
+    assert!(screen_report(&files, &["--gate", "n01,n04", "--findings", &named]).status.success());
+    let text = std::fs::read_to_string(&findings).unwrap();
+    let found: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let soaked = serde_json::json!(["fma", "triad"]);
+    let how = |of: &serde_json::Value| (of["threads"].clone(), of["soak_s"].clone(), of["soaked"].clone());
+    for (node, threads) in [("n02", 4), ("n03", 3)] {
+        let findings = found["findings"].as_array().unwrap();
+        let of_node = findings.iter().find(|finding| finding["node"] == node).unwrap();
+        assert_eq!(how(&of_node["found_by"][0]), (threads.into(), 1200.into(), soaked.clone()), "{node}");
+    }
+    assert_eq!(found["passed"], serde_json::json!(["n01", "n04"]));
+    assert_eq!(how(&found["kernels"][0]), (3.into(), 1200.into(), soaked));
 }
 
 /// A wrong result needs no other node.

@@ -151,12 +151,6 @@ pub struct ActArgs {
     /// Log of all changes
     #[arg(long)]
     pub log: Option<PathBuf>,
-    /// The warm-up of the screen lasted at least this many seconds
-    #[arg(long, default_value_t = 0)]
-    pub soak: u64,
-    /// Cores that the kernels of the screen used
-    #[arg(long, value_enum, default_value = "node")]
-    pub cores: CoresArg,
 }
 
 /// A kernel of `pmmpi screen`.

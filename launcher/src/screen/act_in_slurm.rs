@@ -1,6 +1,6 @@
 //! Acts on the findings of a screen in Slurm: the hidden command that rank 0 starts after the report.
 
-use crate::cli::options::{ActArgs, ApplyArg, CoresArg};
+use crate::cli::options::{ActArgs, ApplyArg};
 use pmmpi::record::End;
 use pmmpi_node_actions::{Action, Finding, MeasuredKernel, Scontrol, Settings, dry_run, run as run_actions};
 use pmmpi_workload::Failure;
@@ -29,18 +29,6 @@ struct Findings {
     fleet: u32,
 }
 
-impl Findings {
-    /// Notes how all kernels of the screen ran: the report cannot know it.
-    fn note(&mut self, typed: &ActArgs) {
-        let found = self.findings.iter_mut().flat_map(|finding| finding.found_by.iter_mut());
-        for ran in found.chain(self.kernels.iter_mut().map(|kernel| &mut kernel.ran)) {
-            ran.soak_s = typed.soak;
-            // A program uses the cores that its rank has.
-            ran.is_on_cores_of_rank = typed.cores == CoresArg::Rank && !ran.is_program;
-        }
-    }
-}
-
 const SCHEMA: u32 = 1;
 
 /// Reads the findings and acts on them. The first use of a log is a dry run; but a screen whose nodes Slurm does
@@ -49,7 +37,7 @@ pub fn run(typed: &ActArgs) -> Result<End, Failure> {
     let file = typed.findings.display();
     let text =
         std::fs::read_to_string(&typed.findings).map_err(|e| Failure::own(format_args!("{file}: {e}")))?;
-    let mut read: Findings =
+    let read: Findings =
         serde_json::from_str(&text).map_err(|e| Failure::own(format_args!("{file}: {e}")))?;
     if read.schema_version != SCHEMA {
         let version = read.schema_version;
@@ -57,7 +45,6 @@ pub fn run(typed: &ActArgs) -> Result<End, Failure> {
             "{file} has schema {version}, but this pmmpi reads only schema {SCHEMA}"
         )));
     }
-    read.note(typed);
     let log = typed.log.clone().unwrap_or_else(|| typed.findings.with_file_name(LOG));
     let is_first = dry_run::is_first_use(&log);
     let action = match typed.apply {
@@ -112,39 +99,4 @@ pub fn check(log: &Path) -> Result<(), Failure> {
              then pmmpi prints the commands for an administrator"
         )))
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::path::PathBuf;
-
-    #[test]
-    fn findings_and_kernels_have_the_soak_and_the_cores_of_the_screen() {
-        let mut read: Findings = serde_json::from_str(
-            r#"{
-                "schema_version": 1,
-                "findings": [{"node": "n1", "reason": "pmmpi: slow", "found_by": [{"kernel": "fma"}]}],
-                "passed": ["n2"],
-                "kernels": [
-                    {"kernel": "fma", "area": "compute"},
-                    {"kernel": "/opt/solver", "is_program": true, "area": "solver"}
-                ],
-                "fleet": 9
-            }"#,
-        )
-        .unwrap();
-        read.note(&ActArgs {
-            findings: PathBuf::new(),
-            apply: ApplyArg::Drain,
-            max_nodes: None,
-            log: None,
-            soak: 1200,
-            cores: CoresArg::Rank,
-        });
-        let found = read.findings[0].found_by.iter();
-        let all = found.chain(read.kernels.iter().map(|kernel| &kernel.ran));
-        let how: Vec<(u64, bool)> = all.map(|ran| (ran.soak_s, ran.is_on_cores_of_rank)).collect();
-        assert_eq!(how, [(1200, true), (1200, true), (1200, false)]);
-    }
 }

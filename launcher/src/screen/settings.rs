@@ -4,6 +4,7 @@ use super::kernel_list;
 use crate::cli::options::{CoresArg, ScreenArgs, ScreenFailOn, ScreenFormat};
 use crate::cli::settings::{self, Settings};
 use clap::ValueEnum;
+use pmmpi::record::Screened;
 use pmmpi_workload::Failure;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -72,10 +73,12 @@ impl ScreenSettings {
         let timeout = timeout.map(|text| duration("--timeout", text)).transpose()?;
         let all_cores = typed.cores == CoresArg::Node;
         let output_to_stderr = typed.format != ScreenFormat::Text && typed.output.is_none();
-        let (report, act) = (report(&typed), act(&typed, soak));
+        let (report, act) = (report(&typed), act(&typed));
         let (archive, log) = (typed.archive.clone(), typed.log.clone());
         let seed = typed.seed.unwrap_or_else(|| pmmpi::clock::realtime_ns().unsigned_abs());
-        let run = Settings::of_screen(typed, rounds, timeout)?;
+        let mut run = Settings::of_screen(typed, rounds, timeout)?;
+        check_labels(&run.labels)?;
+        run.labels.extend(own_labels(soak, is_kernels && !all_cores));
         Ok(Self {
             run,
             works,
@@ -148,7 +151,7 @@ fn report(typed: &ScreenArgs) -> Vec<OsString> {
 }
 
 /// The options that `pmmpi screen-act` gets.
-fn act(typed: &ScreenArgs, soak: Option<Duration>) -> Option<Vec<OsString>> {
+fn act(typed: &ScreenArgs) -> Option<Vec<OsString>> {
     let apply = typed.apply?.to_possible_value()?;
     let mut options: Vec<OsString> = vec!["--apply".into(), apply.get_name().into()];
     if let Some(most) = typed.max_nodes {
@@ -157,14 +160,25 @@ fn act(typed: &ScreenArgs, soak: Option<Duration>) -> Option<Vec<OsString>> {
     if let Some(log) = &typed.log {
         options.extend(["--log".into(), log.into()]);
     }
-    // The runs do not have these two. But a repaired node must pass a screen that has them, too.
-    if let Some(soak) = soak {
-        options.extend(["--soak".into(), soak.as_secs_f64().ceil().to_string().into()]);
-    }
-    if typed.cores == CoresArg::Rank {
-        options.extend(["--cores".into(), "rank".into()]);
-    }
     Some(options)
+}
+
+/// Labels are part of the class, so no report compares hot nodes with cold nodes, or whole nodes with some of their cores.
+fn own_labels(soak: Option<Duration>, is_on_cores_of_rank: bool) -> Vec<(String, String)> {
+    let soak = soak.map(|soak| (Screened::SOAK_LABEL, format!("{}s", soak.as_secs_f64().ceil())));
+    let cores = is_on_cores_of_rank.then(|| (Screened::CORES_LABEL, "rank".to_owned()));
+    soak.into_iter().chain(cores).map(|(key, value)| (key.to_owned(), value)).collect()
+}
+
+/// A gate trusts these labels.
+fn check_labels(typed: &[(String, String)]) -> Result<(), Failure> {
+    let is_own = |key: &str| [Screened::SOAK_LABEL, Screened::CORES_LABEL].contains(&key);
+    match typed.iter().find(|(key, _)| is_own(key)) {
+        Some((key, value)) => Err(Failure::usage(format_args!(
+            "--label {key}={value}: pmmpi screen sets the label {key} itself, for the option --{key}: choose another KEY"
+        ))),
+        None => Ok(()),
+    }
 }
 
 #[cfg(test)]
@@ -178,15 +192,26 @@ mod tests {
         screen: ScreenArgs,
     }
 
+    fn validate(words: &[&str]) -> Result<ScreenSettings, Failure> {
+        let typed = Typed::try_parse_from([&["screen"], words].concat()).unwrap();
+        ScreenSettings::validate(typed.screen)
+    }
+
     #[test]
-    fn what_acts_on_the_findings_knows_how_the_screen_ran() {
-        let act = |words: &[&str]| {
-            let typed = Typed::try_parse_from(["screen", "--apply", "drain"].iter().chain(words)).unwrap();
-            ScreenSettings::validate(typed.screen).ok().unwrap().act.unwrap()
+    fn the_runs_have_the_soak_and_the_cores_as_labels() {
+        let labels = |words: &[&str]| {
+            let labels = validate(words).ok().unwrap().run.labels;
+            labels.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(" ")
         };
-        assert_eq!(act(&[]), ["--apply", "drain"]);
-        let hot = act(&["--soak", "1.51m", "--cores", "rank"]);
-        assert_eq!(hot, ["--apply", "drain", "--soak", "91", "--cores", "rank"]);
+        assert_eq!(labels(&["--label", "room=2"]), "room=2");
+        let hot = ["--label", "room=2", "--soak", "1.51m", "--cores", "rank"];
+        assert_eq!(labels(&hot), "room=2 soak=91s cores=rank");
+        // A program uses the cores that its rank has.
+        assert_eq!(labels(&["--cores", "rank", "--soak", "20m", "--", "true"]), "soak=1200s");
+        for label in ["soak=1200s", "cores=rank"] {
+            let error = validate(&["--label", label]).err().unwrap();
+            assert!(error.code == 2 && error.message.contains(label), "{}", error.message);
+        }
     }
 
     #[test]
