@@ -15,7 +15,7 @@ pub(crate) struct Cause {
 impl Cause {
     /// True if a gate that shows that all of `known` are repaired also shows it of this one. The numbers of a reason differ
     /// in each screen.
-    pub(crate) fn is_among(&self, known: &[Self]) -> bool {
+    pub(crate) fn is_covered_by(&self, known: &[Self]) -> bool {
         let mut measurements = self.found_by.iter();
         let is_known = |of: &Measurement| {
             known.iter().flat_map(|cause| &cause.found_by).any(|known| of.is_repeated_by(known))
@@ -47,8 +47,8 @@ mod tests {
             (cause("pmmpi: slow-memory: +9.9 % 2-b", &[("triad", "85%"), ("latency", "85%")]), false),
             (cause("pmmpi: wrong-result: triad 2-b", &[("triad", "85%")]), false),
         ] {
-            assert_eq!(other.is_among(&known), is_known, "{other:?}");
+            assert_eq!(other.is_covered_by(&known), is_known, "{other:?}");
         }
-        assert!(!known[0].is_among(&[]));
+        assert!(!known[0].is_covered_by(&[]));
     }
 }

@@ -1,11 +1,11 @@
-//! Decides whether pmmpi may change a node. The decision depends only on the wish with its proof, the kind of mark and the
-//! state of the node.
+//! Decides whether pmmpi may change a node. The decision depends only on the wish with what a gate measured, the kind of
+//! mark and the state of the node.
 
 use crate::cause::Cause;
 use crate::error::one_line;
+use crate::gate_cover::GateCover;
 use crate::node_state::{NodeState, Service};
 use crate::one_change::Act;
-use crate::proof::Proof;
 use crate::settings::Action;
 use crate::{comment, features};
 use std::fmt;
@@ -16,7 +16,7 @@ pub(crate) enum Wish {
     /// Mark it, because of this finding.
     Mark(Cause),
     /// Remove the mark, because the node passed.
-    Unmark(Proof),
+    Unmark(GateCover),
 }
 
 /// Why pmmpi leaves a node as it is.
@@ -92,7 +92,7 @@ pub(crate) fn decide(action: &Action, wish: &Wish, node: &NodeState) -> Result<A
             Action::Comment => Act::AddComment(reason.clone()),
             Action::Feature(name) => Act::AddFeature(name.clone()),
         }),
-        Wish::Unmark(proof) => check(action, proof, node).map(|()| match action {
+        Wish::Unmark(cover) => allow_unmark(action, cover, node).map(|()| match action {
             Action::Drain => Act::Resume,
             Action::Comment => Act::RemoveComment,
             Action::Feature(name) => Act::RemoveFeature(name.clone()),
@@ -101,8 +101,8 @@ pub(crate) fn decide(action: &Action, wish: &Wish, node: &NodeState) -> Result<A
 }
 
 /// Allows to remove the mark of this node.
-fn check(action: &Action, proof: &Proof, node: &NodeState) -> Result<(), Skip> {
-    let Some(logged) = &proof.reason else { return Err(Skip::NotLogged) };
+fn allow_unmark(action: &Action, cover: &GateCover, node: &NodeState) -> Result<(), Skip> {
+    let Some(logged) = &cover.reason else { return Err(Skip::NotLogged) };
     let shown = node.reason.as_ref().map_or("", |reason| &reason.text);
     let changed = match action {
         Action::Drain if shown != logged => Some(shown),
@@ -111,10 +111,10 @@ fn check(action: &Action, proof: &Proof, node: &NodeState) -> Result<(), Skip> {
     };
     match changed {
         Some(found) => Err(Skip::Changed { found: one_line(found), logged: one_line(logged) }),
-        None if proof.not_measured.is_empty() => Ok(()),
+        None if cover.not_measured.is_empty() => Ok(()),
         None => Err(Skip::NotMeasured {
-            reasons: one_line(&proof.not_measured.join("; ")),
-            needed: proof.needed.iter().map(|needed| one_line(needed)).collect(),
+            reasons: one_line(&cover.not_measured.join("; ")),
+            needed: cover.needed.iter().map(|needed| one_line(needed)).collect(),
         }),
     }
 }
@@ -209,7 +209,11 @@ mod tests {
 
     /// For a mark with this reason in the log.
     fn passed(reason: &str) -> Wish {
-        Wish::Unmark(Proof { reason: Some(reason.to_owned()), not_measured: Vec::new(), needed: Vec::new() })
+        Wish::Unmark(GateCover {
+            reason: Some(reason.to_owned()),
+            not_measured: Vec::new(),
+            needed: Vec::new(),
+        })
     }
 
     fn actions() -> [Action; 3] {
@@ -298,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_proof_a_mark_stays() {
+    fn without_a_gate_of_all_findings_a_mark_stays() {
         let mut comment = node("a", "IDLE", None);
         comment.comment = "[pmmpi: slow]".to_owned();
         let mut feature = node("a", "IDLE", None);
@@ -309,7 +313,7 @@ mod tests {
                 let reason = reason.map(str::to_owned);
                 let not_measured = not_measured.iter().map(|reason| (*reason).to_owned()).collect();
                 let needed = vec!["`--kernels fma`".to_owned(), "`--kernels triad`".to_owned()];
-                decide(&action, &Wish::Unmark(Proof { reason, not_measured, needed }), &node)
+                decide(&action, &Wish::Unmark(GateCover { reason, not_measured, needed }), &node)
             };
             assert_eq!(of(None, &[]), Err(Skip::NotLogged), "{action:?}");
             let skip = of(Some("pmmpi: slow"), &["pmmpi: slow", "pmmpi: x"]).unwrap_err();

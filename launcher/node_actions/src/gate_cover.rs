@@ -1,15 +1,15 @@
-//! What must be true before pmmpi removes a mark from a node that passed: the log has the mark, and the gate ran all that
-//! found the node slow or wrong, with the same options. A node with bad memory passes if only its cores are measured, and
-//! possibly also if only a part of its memory is measured.
+//! Whether a gate covers a mark: it ran all that found the node slow or wrong, with the same options. A node with bad memory
+//! passes if only its cores are measured, and possibly also if only a part of its memory is measured.
 
 use crate::cause::Cause;
+use crate::measurement::Measurement;
 use crate::own_marks::OwnMark;
 use crate::reason;
 use crate::settings::MeasuredKernel;
 
-/// What pmmpi knows of the mark.
+/// What a gate measured of the findings of a mark.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Proof {
+pub(crate) struct GateCover {
     /// The reason of the mark that pmmpi set last; `None` if the log has none.
     pub reason: Option<String>,
     /// The findings of the mark that the gate did not measure.
@@ -18,7 +18,7 @@ pub(crate) struct Proof {
     pub needed: Vec<String>,
 }
 
-impl Proof {
+impl GateCover {
     /// From the mark in the log, and the kernels of the gate.
     pub(crate) fn new(mark: Option<&OwnMark>, kernels: &[MeasuredKernel]) -> Self {
         let causes = mark.map_or(&[][..], |mark| mark.causes.as_slice());
@@ -59,14 +59,13 @@ fn is_named(reason: &str, MeasuredKernel { ran, area }: &MeasuredKernel) -> bool
 fn needed_for(cause: &Cause) -> Vec<String> {
     match cause.found_by.is_empty() {
         true => vec![format!("the kernels and options of the screen that found `{}`", cause.reason)],
-        false => cause.found_by.iter().map(|found| format!("`{}`", found.of_screen())).collect(),
+        false => cause.found_by.iter().map(Measurement::needed).collect(),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measurement::Measurement;
     use crate::one_change::Act;
     use std::slice;
 
@@ -97,8 +96,8 @@ mod tests {
 
     /// The findings that are not measured, and what is needed.
     fn missing(mark: &OwnMark, kernels: &[MeasuredKernel]) -> (Vec<String>, Vec<String>) {
-        let proof = Proof::new(Some(mark), kernels);
-        (proof.not_measured, proof.needed)
+        let cover = GateCover::new(Some(mark), kernels);
+        (cover.not_measured, cover.needed)
     }
 
     fn is_measured(mark: &OwnMark, kernels: &[MeasuredKernel]) -> bool {
@@ -134,7 +133,7 @@ mod tests {
 
     #[test]
     fn the_gate_must_warm_the_nodes_up_as_long() {
-        let hot = |soak_s| Measurement { soak_s, ..ran("fma", &[]) };
+        let hot = |soak_s| Measurement { soak_s, soaked: ["fma".to_owned()].into(), ..ran("fma", &[]) };
         let slow = "pmmpi: slow-compute: +9.0 % 20261126-abc";
         let found = mark(&[(slow, vec![hot(1200)])]);
         let gate = |soak_s| [MeasuredKernel { ran: hot(soak_s), area: "compute".to_owned() }];
@@ -179,6 +178,6 @@ mod tests {
 
     #[test]
     fn without_a_mark_in_the_log_there_is_no_reason() {
-        assert_eq!(Proof::new(None, &[kernel("fma", "compute")]).reason, None);
+        assert_eq!(GateCover::new(None, &[kernel("fma", "compute")]).reason, None);
     }
 }

@@ -1,11 +1,12 @@
 //! The journal has a line of JSON before each act (the intent) and a line after it (the outcome). pmmpi waits until
-//! each line is on disk.
+//! each line is on disk. A further finding on a marked node is one line, because there is no act.
 //!
 //! An intent without an outcome shows the next run what a killed pmmpi was doing. If a kill or a full disk interrupts
 //! the write of a line, the line has no end. No act followed such a line, so the next run ignores it. The journal is
 //! also the lock (flock).
 
 use crate::cause::Cause;
+use crate::decide;
 use crate::error::Error;
 use crate::measurement::Measurement;
 use crate::node_state::NodeState;
@@ -25,7 +26,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// The version of the lines.
 const VERSION: u32 = 1;
-/// A line of pmmpi is always shorter.
+/// No line of pmmpi is longer.
 const MOST_LINE_BYTES: u64 = 1 << 20;
 /// Room for an intent and its outcome.
 const RESERVED_BYTES: u64 = 64 << 10;
@@ -61,9 +62,15 @@ pub(crate) enum Entry {
         /// What found this, for a mark; older logs have none.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         found_by: Vec<Measurement>,
-        /// True for a further finding on a node that has this mark: there is no act.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        is_further: bool,
+    },
+    /// A further finding on a node that has this mark: there is no act. Slurm keeps showing the first reason.
+    Finding {
+        node: String,
+        #[serde(flatten)]
+        act: Act,
+        reason: String,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        found_by: Vec<Measurement>,
     },
     /// The result of an intent.
     Outcome {
@@ -104,7 +111,6 @@ pub(crate) struct Open {
     pub act: Act,
     pub reason: Option<String>,
     pub found_by: Vec<Measurement>,
-    pub is_further: bool,
     pub time: String,
 }
 
@@ -113,20 +119,12 @@ impl Open {
     fn note(&self, result: Result, marks: &mut OwnMarks) {
         let (_, is_mark) = self.act.changes();
         let is_done = matches!(result, Result::Done | Result::FoundDone);
-        if !(is_done || (is_mark && result == Result::Failed)) {
-            return;
+        if is_done || (is_mark && result == Result::Failed) {
+            let reason = self.act.reason().or(self.reason.as_deref());
+            let found_by = self.found_by.clone();
+            let cause = reason.map(|reason| Cause { reason: reason.to_owned(), found_by });
+            marks.note(&self.node, &self.act, cause);
         }
-        match (self.is_further, self.cause()) {
-            (false, cause) => marks.note(&self.node, &self.act, cause),
-            (true, Some(cause)) => marks.note_further(&self.node, &self.act, cause),
-            (true, None) => {}
-        }
-    }
-
-    fn cause(&self) -> Option<Cause> {
-        let (shown, logged) = (self.act.reason(), self.reason.as_deref());
-        let reason = if self.is_further { logged.or(shown) } else { shown.or(logged) };
-        Some(Cause { reason: reason?.to_owned(), found_by: self.found_by.clone() })
     }
 
     /// What became of the act, if the nodes are like this; `None` if pmmpi cannot read the node.
@@ -216,29 +214,6 @@ impl Journal {
         act: &Act,
         cause: Option<&Cause>,
     ) -> std::result::Result<u64, Error> {
-        self.write_intent(node, act, cause, false)
-    }
-
-    /// Writes a further finding on a node that has the mark of this act.
-    pub(crate) fn keep(
-        &mut self,
-        node: &NodeState,
-        act: &Act,
-        cause: &Cause,
-    ) -> std::result::Result<(), Error> {
-        let id = self.write_intent(&node.name, act, Some(cause), true)?;
-        let note = Some("a further finding: the mark stays as it is".to_owned());
-        let (name, before) = (node.name.clone(), Some(Box::new(node.clone())));
-        self.append(Entry::Outcome { id, node: name, result: Result::Done, note, before, after: None })
-    }
-
-    fn write_intent(
-        &mut self,
-        node: &str,
-        act: &Act,
-        cause: Option<&Cause>,
-        is_further: bool,
-    ) -> std::result::Result<u64, Error> {
         let id = self.next_id;
         self.reserve().map_err(|reason| self.error("reserve room for", reason))?;
         // A drain and a comment have their reason themselves.
@@ -249,10 +224,22 @@ impl Journal {
             act: act.clone(),
             reason: reason.cloned(),
             found_by: cause.map_or_else(Vec::new, |cause| cause.found_by.clone()),
-            is_further,
         })?;
         self.next_id = id.saturating_add(1);
         Ok(id)
+    }
+
+    /// Writes this finding for each mark on the node, unless the log has it: each mark stays until a gate has measured all
+    /// its findings.
+    pub(crate) fn keep_further(&mut self, node: &NodeState, cause: &Cause) -> std::result::Result<(), Error> {
+        for mark in self.marks.of_node(&node.name).to_vec() {
+            let (action, _) = mark.act.changes();
+            if decide::is_marked(&action, node) && !cause.is_covered_by(&mark.causes) {
+                let Cause { reason, found_by } = cause.clone();
+                self.append(Entry::Finding { node: node.name.clone(), act: mark.act, reason, found_by })?;
+            }
+        }
+        Ok(())
     }
 
     /// Notes what an intent of an earlier run has become.
@@ -265,6 +252,10 @@ impl Journal {
         let line = Line { pmmpi_node_actions: VERSION, time: now(), entry };
         let mut text = serde_json::to_vec(&line).map_err(|reason| self.error("write", reason.into()))?;
         text.push(b'\n');
+        if text.len() as u64 > MOST_LINE_BYTES {
+            let why = "this entry is longer than 1 MiB: shorten the arguments of your program";
+            return Err(self.error("write", io::Error::other(why)));
+        }
         self.write(&text)
     }
 
@@ -359,9 +350,12 @@ impl Past {
                     last_begin =
                         Some(format!("process {process} of user {user} on {host}, since {time} UTC"));
                 }
-                Entry::Intent { id, node, act, reason, found_by, is_further } => {
+                Entry::Intent { id, node, act, reason, found_by } => {
                     next_id = next_id.max(id.saturating_add(1));
-                    open.insert(id, Open { id, node, act, reason, found_by, is_further, time });
+                    open.insert(id, Open { id, node, act, reason, found_by, time });
+                }
+                Entry::Finding { node, act, reason, found_by } => {
+                    marks.note_further(&node, &act, Cause { reason, found_by });
                 }
                 Entry::Outcome { id, result, .. } => {
                     if let Some(closed) = open.remove(&id) {

@@ -5,8 +5,8 @@
 //! and after, and reads the node again directly before and after each act. One act is one `scontrol update` of one
 //! node, which Slurm does as a whole or not at all. pmmpi never changes what somebody else has set: a state, a
 //! reason, a part of a comment, a feature. It removes only a mark that is as the journal has it, and only if the gate
-//! ran all that found the node slow or wrong, with the same options and at least the same warm-up. An error in pmmpi
-//! itself never drains a node.
+//! ran all that found the node slow or wrong, with the same options, on as much of the node and after at least the same
+//! warm-up. An error in pmmpi itself never drains a node.
 //!
 //! One risk remains, because Slurm has no conditional update. Somebody may change a node in the milliseconds between
 //! pmmpi's last read and its update. Then pmmpi replaces their reason, or ends their drain. The journal has the state
@@ -20,7 +20,7 @@ mod decide;
 pub mod dry_run;
 mod error;
 mod features;
-mod further_finding;
+mod gate_cover;
 mod journal;
 mod limit;
 mod mark_nodes;
@@ -30,7 +30,6 @@ mod node_state;
 mod one_change;
 mod own_marks;
 mod process;
-mod proof;
 mod reason;
 mod report;
 mod scontrol;

@@ -3,7 +3,7 @@
 use crate::cause::Cause;
 use crate::decide::{self, Skip, Wish};
 use crate::error::{Error, ToolError};
-use crate::further_finding;
+use crate::gate_cover::GateCover;
 use crate::journal::{self, Entry, Journal};
 use crate::limit;
 use crate::measurement::Measurement;
@@ -11,7 +11,6 @@ use crate::node_name;
 use crate::node_state::NodeState;
 use crate::one_change::Act;
 use crate::own_marks::OwnMarks;
-use crate::proof::Proof;
 use crate::reason;
 use crate::report::{Decision, Recovered, Report};
 use crate::scontrol::{Listed, Slurm};
@@ -66,7 +65,7 @@ pub fn run(
         if let Ok(Wish::Mark(cause)) = &wish
             && report.stopped.is_none()
             && let (Some(journal), Some(Ok(state))) = (&mut journal, listed.get(&node))
-            && let Err(error) = further_finding::keep(journal, &own_marks, state, cause)
+            && let Err(error) = journal.keep_further(state, cause)
         {
             report.stopped = Some(error.to_string());
         }
@@ -101,13 +100,13 @@ fn wishes(
         found.entry(finding.node.as_str()).or_default().push(finding);
     }
     let passed: BTreeSet<&str> = passed.iter().map(String::as_str).collect();
-    let proof = |node: &str| Proof::new(own_marks.mark(node, &settings.action), &settings.kernels);
+    let cover = |node: &str| GateCover::new(own_marks.mark(node, &settings.action), &settings.kernels);
     let unmark = passed.iter().map(|&node| match found.contains_key(node) {
         true => (node, Err(Skip::Contradiction)),
-        false => (node, Ok(Wish::Unmark(proof(node)))),
+        false => (node, Ok(Wish::Unmark(cover(node)))),
     });
     let mark = found.iter().filter(|(node, _)| !passed.contains(*node));
-    let mark = mark.map(|(node, findings)| (*node, Ok(Wish::Mark(cause(findings)))));
+    let mark = mark.map(|(node, findings)| (*node, Ok(Wish::Mark(merged(findings)))));
     let named = |(node, wish): (&str, Result<Wish, Skip>)| {
         (node.to_owned(), if node_name::is_valid(node) { wish } else { Err(Skip::BadName) })
     };
@@ -115,7 +114,7 @@ fn wishes(
 }
 
 /// All findings on one node together.
-fn cause(findings: &[&Finding]) -> Cause {
+fn merged(findings: &[&Finding]) -> Cause {
     let (mut reasons, mut found_by): (Vec<&str>, Vec<Measurement>) = (Vec::new(), Vec::new());
     for finding in findings {
         if !reasons.contains(&finding.reason.as_str()) {
@@ -143,24 +142,17 @@ fn recover(journal: &mut Journal, listed: &Listed) -> Result<Vec<Recovered>, Err
         let Some(result) = open.result(listed) else { continue };
         let (found, after) = match listed.get(&open.node) {
             Some(Ok(state)) => {
-                let is_done = result == journal::Result::FoundDone;
-                let words = match (open.is_further, is_done) {
-                    (false, true) => "the change is done",
-                    (false, false) => "the change is not done",
-                    (true, true) => "the node has the mark",
-                    (true, false) => "the node does not have the mark",
-                };
-                (format!("{words}: {}", open.act.seen(state)), Some(Box::new(state.clone())))
+                let not = if result == journal::Result::FoundDone { "" } else { "not " };
+                let found = format!("the change is {not}done: {}", open.act.seen(state));
+                (found, Some(Box::new(state.clone())))
             }
             _ => ("Slurm no longer has this node".to_owned(), None),
         };
         let note = Some("an earlier pmmpi wrote no outcome".to_owned());
         journal.close(&open, result);
-        let journal::Open { id, node, act, reason, is_further, time, .. } = open;
-        let of_act = act.reason().unwrap_or_default();
-        let further = is_further.then(|| reason.unwrap_or_else(|| of_act.to_owned()));
+        let journal::Open { id, node, act, time, .. } = open;
         journal.append(Entry::Outcome { id, node: node.clone(), result, note, before: None, after })?;
-        recovered.push(Recovered { node, act, further, time, found });
+        recovered.push(Recovered { node, act, time, found });
     }
     Ok(recovered)
 }

@@ -1,8 +1,9 @@
 //! What finds a node slow or wrong: a kernel with its options, or the user's program with its arguments. A gate shows that
-//! the node is repaired only if it ran the same, on nodes that were as warm.
+//! the node is repaired only if it ran the same, on as much of the node, and on nodes that were as warm.
 
-use pmmpi::text::shell_line;
+use pmmpi::text::{count, shell_line};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// A kernel with its options, or the user's program with its arguments.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,107 +17,159 @@ pub struct Measurement {
     /// True for the user's program.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_program: bool,
-    /// True if the kernel used only the cores to which its rank was bound (`--cores rank`).
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub is_on_cores_of_rank: bool,
+    /// Hardware threads of the node that the kernel used; 0 if that is not known.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub threads: usize,
+    /// Ranks of the user's program on the node; 0 if that is not known.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub ranks: usize,
     /// For so long at least, the nodes were warmed up (`--soak`, in seconds).
     #[serde(default, skip_serializing_if = "is_zero")]
     pub soak_s: u64,
+    /// All kernels of this warm-up: some make a node hotter than others.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub soaked: BTreeSet<String>,
 }
 
-/// The kernel whose only option is a folder. The folder often has the number of a job in its name.
+/// The kernel whose option is a folder.
 const DISK: &str = "disk";
 
 impl Measurement {
     /// True if nodes that pass `gate` are repaired, if this measurement found them slow or wrong.
     pub(crate) fn is_repeated_by(&self, gate: &Self) -> bool {
-        let what = |of: &Self| (of.kernel.clone(), of.is_program, of.is_on_cores_of_rank);
-        let is_disk = self.kernel == DISK && !self.is_program;
-        let is_same = what(self) == what(gate) && (is_disk || self.options == gate.options);
+        let is_same =
+            self.kernel == gate.kernel && self.is_program == gate.is_program && self.options == gate.options;
+        // One of the cores may be faulty. Several ranks share the caches and the memory of the node.
+        let is_on_as_much = self.threads <= gate.threads && (self.ranks == 0 || self.ranks == gate.ranks);
         // Some faults appear only on hot nodes.
-        is_same && self.soak_s <= gate.soak_s
+        let is_as_warm = self.soak_s == 0 || (self.soak_s <= gate.soak_s && self.soaked == gate.soaked);
+        is_same && is_on_as_much && is_as_warm
     }
 
-    /// The options with which `pmmpi screen` measures this, as a shell reads them.
-    pub(crate) fn of_screen(&self) -> String {
-        let soak = format!("{}s", self.soak_s);
-        let mut others: Vec<&str> = Vec::new();
-        if self.is_on_cores_of_rank {
-            others.extend(["--cores", "rank"]);
+    /// The options with which `pmmpi screen` measures this, as a shell reads them, and what else it needs, in words.
+    pub(crate) fn needed(&self) -> String {
+        let mut needed = format!("`{}`", self.as_options());
+        if self.threads > 0 {
+            needed += &format!(" on at least {} of the node", count(self.threads, "hardware thread"));
         }
-        if self.soak_s > 0 {
-            others.extend(["--soak", soak.as_str()]);
+        if self.ranks > 0 {
+            needed += &format!(" with {} per node", count(self.ranks, "rank"));
         }
-        let (kernel, options) = (self.kernel.as_str(), self.options.iter().map(String::as_str));
-        match self.is_program {
-            true => shell_line(others.into_iter().chain(["--", kernel]).chain(options)),
-            false => shell_line(["--kernels", kernel].into_iter().chain(options).chain(others)),
+        if self.kernel == DISK && !self.is_program {
+            needed += " (with exactly this folder; for later screens, choose a folder that has the same name in each job)";
         }
+        needed
+    }
+
+    fn as_options(&self) -> String {
+        let options = self.options.iter().map(String::as_str);
+        let time = format!("{}s", self.soak_s);
+        let soak = ["--soak", time.as_str()].into_iter().filter(|_| self.soak_s > 0);
+        if self.is_program {
+            return shell_line(soak.chain(["--", self.kernel.as_str()]).chain(options));
+        }
+        let soaked: Vec<&str> = self.soaked.iter().map(String::as_str).collect();
+        let kernels = if soaked.is_empty() { self.kernel.clone() } else { soaked.join(",") };
+        shell_line(["--kernels", kernels.as_str()].into_iter().chain(options).chain(soak))
     }
 }
 
-fn is_zero(seconds: &u64) -> bool {
-    *seconds == 0
+fn is_zero<N: Default + PartialEq>(number: &N) -> bool {
+    *number == N::default()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn of(kernel: &str, options: &[&str]) -> Measurement {
+        let options = options.iter().map(|option| (*option).to_owned()).collect();
+        Measurement { kernel: kernel.to_owned(), options, ..Measurement::default() }
+    }
+
+    fn program(path: &str, arguments: &[&str]) -> Measurement {
+        Measurement { is_program: true, ..of(path, arguments) }
+    }
+
+    fn hot(of: Measurement, soak_s: u64, soaked: &[&str]) -> Measurement {
+        Measurement { soak_s, soaked: soaked.iter().map(|kernel| (*kernel).to_owned()).collect(), ..of }
+    }
+
     #[test]
     fn a_user_can_type_the_options() {
-        let of = |kernel: &str, options: &[&str], is_program| {
-            let options = options.iter().map(|option| (*option).to_owned()).collect();
-            Measurement { kernel: kernel.to_owned(), options, is_program, ..Measurement::default() }
-        };
-        let typed = |kernel: &str, options: &[&str], is_program| of(kernel, options, is_program).of_screen();
-        assert_eq!(typed("fma", &[], false), "--kernels fma");
-        assert_eq!(typed("triad", &["--memory", "85%"], false), "--kernels triad --memory 85%");
-        assert_eq!(typed("/opt/solver", &["a case", "-n"], true), "-- /opt/solver 'a case' -n");
-        let hot = |of: Measurement| Measurement { is_on_cores_of_rank: !of.is_program, soak_s: 1200, ..of };
-        let triad = hot(of("triad", &["--memory", "85%"], false)).of_screen();
-        assert_eq!(triad, "--kernels triad --memory 85% --cores rank --soak 1200s");
-        assert_eq!(hot(of("solver", &["-n"], true)).of_screen(), "--soak 1200s -- solver -n");
+        let triad = || of("triad", &["--memory", "85%"]);
+        assert_eq!(of("fma", &[]).needed(), "`--kernels fma`");
+        assert_eq!(triad().needed(), "`--kernels triad --memory 85%`");
+        assert_eq!(program("/opt/solver", &["a case", "-n"]).needed(), "`-- /opt/solver 'a case' -n`");
+        let soaked = hot(triad(), 1200, &["fma", "triad"]).needed();
+        assert_eq!(soaked, "`--kernels fma,triad --memory 85% --soak 1200s`");
+        let soaked = hot(program("solver", &["-n"]), 1200, &["solver"]);
+        assert_eq!(soaked.needed(), "`--soak 1200s -- solver -n`");
+        let on_64 = Measurement { threads: 64, ..of("fma", &[]) };
+        assert_eq!(on_64.needed(), "`--kernels fma` on at least 64 hardware threads of the node");
+        let of_2 = Measurement { ranks: 2, ..program("solver", &[]) };
+        assert_eq!(of_2.needed(), "`-- solver` with 2 ranks per node");
+        let disk = of("disk", &["--disk", "/local"]).needed();
+        assert!(disk.starts_with("`--kernels disk --disk /local` (with exactly this folder; "), "{disk}");
     }
 
     #[test]
     fn a_gate_measures_the_same_on_nodes_that_are_as_warm() {
-        let fma = || Measurement { kernel: "fma".to_owned(), ..Measurement::default() };
-        let of_rank = || Measurement { is_on_cores_of_rank: true, ..fma() };
-        let hot = |soak_s| Measurement { soak_s, ..fma() };
+        let fma = |soak_s, soaked: &[&str]| hot(of("fma", &[]), soak_s, soaked);
+        let cold = || fma(0, &[]);
         for (found, gate, is_repeated) in [
-            (fma(), fma(), true),
-            (hot(1200), hot(1199), false),
-            (hot(1200), hot(1200), true),
-            (hot(1200), fma(), false),
-            (fma(), hot(1200), true),
-            (of_rank(), fma(), false),
-            (fma(), of_rank(), false),
-            (of_rank(), of_rank(), true),
+            (cold(), cold(), true),
+            (fma(1200, &["fma"]), fma(1199, &["fma"]), false),
+            (fma(1200, &["fma"]), fma(1200, &["fma"]), true),
+            (fma(1200, &["fma"]), cold(), false),
+            (cold(), fma(1200, &["fma"]), true),
+            // The cores of this gate are cool for most of the time.
+            (fma(1200, &["fma"]), fma(1200, &["disk", "fma", "net"]), false),
+            (fma(1200, &["fma", "triad"]), fma(1200, &["triad", "fma"]), true),
         ] {
             assert_eq!(found.is_repeated_by(&gate), is_repeated, "{found:?} {gate:?}");
         }
     }
 
     #[test]
-    fn programs_have_paths_and_the_folder_of_disk_may_differ() {
-        let of = |kernel: &str, options: &[&str], is_program| {
-            let options = options.iter().map(|option| (*option).to_owned()).collect();
-            Measurement { kernel: kernel.to_owned(), options, is_program, ..Measurement::default() }
-        };
-        let disk = |folder, is_program| of("disk", &["--disk", folder], is_program);
-        assert!(disk("/scratch/1", false).is_repeated_by(&disk("/scratch/2", false)));
-        assert!(!disk("/scratch/1", true).is_repeated_by(&disk("/scratch/2", true)));
-        assert!(!disk("/scratch/1", false).is_repeated_by(&of("triad", &[], false)));
-        assert!(!of("/a/dgemm", &[], true).is_repeated_by(&of("/b/dgemm", &[], true)));
-        assert!(of("/a/dgemm", &["4"], true).is_repeated_by(&of("/a/dgemm", &["4"], true)));
+    fn a_gate_uses_as_much_of_the_node() {
+        let threads = |threads| Measurement { threads, ..of("fma", &[]) };
+        let ranks = |ranks| Measurement { ranks, ..program("solver", &[]) };
+        for (found, gate, is_repeated) in [
+            (threads(64), threads(64), true),
+            (threads(64), threads(2), false),
+            (threads(2), threads(64), true),
+            (threads(64), threads(0), false),
+            (threads(0), threads(2), true),
+            (ranks(64), ranks(64), true),
+            (ranks(64), ranks(1), false),
+            (ranks(1), ranks(64), false),
+            // The nodes of the gate had different numbers of ranks.
+            (ranks(64), ranks(0), false),
+            (ranks(0), ranks(1), true),
+        ] {
+            assert_eq!(found.is_repeated_by(&gate), is_repeated, "{found:?} {gate:?}");
+        }
+    }
+
+    #[test]
+    fn programs_have_paths_and_the_folder_of_disk_counts() {
+        let disk = |folder| of("disk", &["--disk", folder]);
+        assert!(disk("/local").is_repeated_by(&disk("/local")));
+        assert!(!disk("/local").is_repeated_by(&disk("/dev/shm")));
+        assert!(!program("/a/dgemm", &[]).is_repeated_by(&program("/b/dgemm", &[])));
+        assert!(!program("dgemm", &[]).is_repeated_by(&of("dgemm", &[])));
+        assert!(program("/a/dgemm", &["4"]).is_repeated_by(&program("/a/dgemm", &["4"])));
     }
 
     #[test]
     fn a_log_of_before_has_a_cold_measurement() {
         let read: Measurement = serde_json::from_str(r#"{"kernel": "fma", "options": []}"#).unwrap();
-        assert_eq!(read, Measurement { kernel: "fma".to_owned(), ..Measurement::default() });
-        let written = serde_json::to_value(Measurement { soak_s: 60, ..read }).unwrap();
-        assert_eq!(written, serde_json::json!({"kernel": "fma", "options": [], "soak_s": 60}));
+        assert_eq!(read, of("fma", &[]));
+        let written = serde_json::to_value(Measurement { threads: 8, ..hot(read, 60, &["fma"]) }).unwrap();
+        let all = serde_json::json!({
+            "kernel": "fma", "options": [], "threads": 8, "soak_s": 60, "soaked": ["fma"]
+        });
+        assert_eq!(written, all);
     }
 }

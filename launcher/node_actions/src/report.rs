@@ -25,10 +25,8 @@ pub struct Report {
 pub struct Recovered {
     /// The node.
     pub node: String,
-    /// What the earlier pmmpi wanted. For a further finding: what marked the node before.
+    /// What the earlier pmmpi wanted.
     pub act: Act,
-    /// The reason of a further finding on a marked node, for which there is no act.
-    pub further: Option<String>,
     /// When it began, in UTC.
     pub time: String,
     /// What the node is like now.
@@ -118,13 +116,12 @@ impl fmt::Display for Decision {
 
 impl fmt::Display for Recovered {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Recovered { node, act, further, time, found } = self;
-        let began = match further {
-            Some(reason) => format!("to log a further finding on a marked node (`{}`", one_line(reason)),
-            None => format!("a change ({act}"),
-        };
-        let found = one_line(found);
-        write!(f, "{node}: an earlier pmmpi began {began}; {time} UTC), but wrote no outcome. Now: {found}")
+        let Recovered { node, act, time, found } = self;
+        write!(
+            f,
+            "{node}: an earlier pmmpi began a change ({act}; {time} UTC), but wrote no outcome. Now: {}",
+            one_line(found)
+        )
     }
 }
 

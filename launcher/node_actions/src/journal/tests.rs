@@ -167,20 +167,32 @@ fn an_intent_has_what_found_the_node() {
     let slow = Cause { found_by, ..cause("pmmpi: slow") };
     let id = journal.intend("a", &drain(), Some(&slow)).unwrap();
     journal.append(outcome(id)).unwrap();
-    journal.keep(&node("a", "IDLE+DRAIN", Some("pmmpi: slow")), &drain(), &cause("pmmpi: wrong")).unwrap();
+    drop(journal);
+    let mut journal = Journal::open(&path).unwrap();
+    journal.keep_further(&node("a", "IDLE+DRAIN", Some("pmmpi: slow")), &cause("pmmpi: wrong")).unwrap();
     let text = fs::read_to_string(&path).unwrap();
     let lines: Vec<serde_json::Value> =
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let measured = serde_json::json!([{"kernel": "triad", "options": ["--memory", "85%"]}]);
-    assert_eq!(
-        (&lines[1]["found_by"], lines[1].get("reason"), lines[1].get("is_further")),
-        (&measured, None, None)
-    );
-    let further = ["entry", "act", "text", "reason"].map(|key| lines[3][key].as_str().unwrap());
-    assert_eq!(further, ["intent", "drain", "pmmpi: slow", "pmmpi: wrong"]);
-    assert_eq!((&lines[3]["is_further"], &lines[4]["result"]), (&true.into(), &"done".into()));
+    assert_eq!((&lines[1]["found_by"], lines[1].get("reason")), (&measured, None));
+    let further = ["entry", "act", "text", "reason"].map(|key| lines[4][key].as_str().unwrap());
+    assert_eq!(further, ["finding", "drain", "pmmpi: slow", "pmmpi: wrong"]);
     let marks = Journal::read_marks(&path, &Listed::new()).unwrap();
     assert_eq!(marks.mark("a", &Action::Drain).unwrap().causes, [slow, cause("pmmpi: wrong")]);
+}
+
+/// The next run could not read it.
+#[test]
+fn an_entry_that_is_too_long_is_refused() {
+    let (_folder, path) = place();
+    let mut journal = Journal::open(&path).unwrap();
+    let before = fs::read(&path).unwrap();
+    let options = vec!["x".repeat(1 << 20)];
+    let found_by = vec![Measurement { kernel: "solver".to_owned(), options, ..Measurement::default() }];
+    let error = journal.intend("a", &drain(), Some(&Cause { found_by, ..cause("pmmpi: slow") })).unwrap_err();
+    assert!(error.to_string().contains("this entry is longer than 1 MiB"), "{error}");
+    assert_eq!(fs::read(&path).unwrap(), before);
+    journal.intend("a", &drain(), Some(&cause("pmmpi: slow"))).unwrap();
 }
 
 /// As a dry run reads them.
