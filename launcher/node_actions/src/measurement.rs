@@ -62,15 +62,22 @@ impl Measurement {
     }
 
     fn as_options(&self) -> String {
-        let options = self.options.iter().map(String::as_str);
+        let kernels = if self.soaked.is_empty() { self.kernel.clone() } else { self.soaked_kernels() };
         let time = format!("{}s", self.soak_s);
-        let soak = ["--soak", time.as_str()].into_iter().filter(|_| self.soak_s > 0);
+        let mut words: Vec<&str> = if self.is_program { Vec::new() } else { vec!["--kernels", &kernels] };
+        let options = self.options.iter().map(String::as_str);
+        let soak = ["--soak", &time].into_iter().filter(|_| self.soak_s > 0);
         if self.is_program {
-            return shell_line(soak.chain(["--", self.kernel.as_str()]).chain(options));
+            words.extend(soak.chain(["--", &self.kernel]).chain(options));
+        } else {
+            words.extend(options.chain(soak));
         }
-        let soaked: Vec<&str> = self.soaked.iter().map(String::as_str).collect();
-        let kernels = if soaked.is_empty() { self.kernel.clone() } else { soaked.join(",") };
-        shell_line(["--kernels", kernels.as_str()].into_iter().chain(options).chain(soak))
+        shell_line(words)
+    }
+
+    fn soaked_kernels(&self) -> String {
+        let names: Vec<&str> = self.soaked.iter().map(String::as_str).collect();
+        names.join(",")
     }
 }
 
