@@ -1,6 +1,7 @@
 //! The kind of a processor: CPUID's vendor, family and model.
 
 use pmmpi::node::Hardware;
+use pmmpi::record::Run;
 use serde::Deserialize;
 
 /// The kind of a processor, by which event tables are chosen. The default is an unknown processor.
@@ -12,6 +13,13 @@ pub struct CpuKind {
     pub family: u32,
     /// CPUID's model, including the extended one.
     pub model: u32,
+}
+
+/// False on Arm: its generic timer (CNTVCT_EL0) ticks at another rate than the cores. Linux gives an Arm processor's
+/// implementer as a number, such as 0x41.
+pub fn has_tsc(run: &Run) -> bool {
+    let vendors = run.nodes.iter().filter_map(|node| node.facts.as_ref()?.hardware.cpu_vendor.as_deref());
+    !vendors.into_iter().any(|vendor| vendor.starts_with("0x"))
 }
 
 /// Processors that share an event table.

@@ -1,6 +1,6 @@
 //! The engine's inputs from a run.
 
-use super::cpu::CpuKind;
+use super::cpu::{CpuKind, has_tsc};
 use super::evaluate::{MetricValue, evaluate, judge};
 use super::inputs::{MetricInput, MetricInputs};
 use super::per_core;
@@ -107,13 +107,6 @@ fn inputs(run: &Run, trust: &Trust) -> MetricInputs {
         }
     }
     inputs
-}
-
-/// False on Arm: its generic timer (CNTVCT_EL0) ticks at another rate than the cores. Linux gives an Arm processor's
-/// implementer as a number, such as 0x41.
-pub(super) fn has_tsc(run: &Run) -> bool {
-    let vendors = run.nodes.iter().filter_map(|node| node.facts.as_ref()?.hardware.cpu_vendor.as_deref());
-    !vendors.into_iter().any(|vendor| vendor.starts_with("0x"))
 }
 
 /// Ticks of the TSC in the work, added over all ranks; `None` if a rank has none.

@@ -2,10 +2,9 @@
 //! have a value.
 
 use super::catalogue::{CpuTable, Meaning, Metric, Per, Sibling, catalogue};
-use super::cpu::CpuKind;
+use super::cpu::{CpuKind, has_tsc};
 use super::evaluate::{Lack, MetricValue, Value, evaluate_one};
 use super::inputs::{MetricInput, MetricInputs, worse};
-use super::of_run::has_tsc;
 use crate::readings::readings;
 use crate::validation::RunTrust;
 use pmmpi::clock::Crystal;
