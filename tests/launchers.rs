@@ -132,7 +132,7 @@ fn ranks_that_cannot_meet_count_their_node_once() {
     one_run(Starter::Debian(Mpi::Mpich), &before);
 }
 
-const ALONE: &str = "pmmpi measures each rank alone";
+const ALONE: &str = "measures each rank alone";
 
 #[test]
 fn a_script_keeps_its_mpi_init_for_its_mpi_program() {

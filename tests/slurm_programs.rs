@@ -124,7 +124,7 @@ fn a_shell_in_a_step_keeps_its_mpi_init() {
             output.out(),
             output.err()
         );
-        assert_eq!(output.err().matches("pmmpi measures each rank alone").count(), 2, "{}", output.err());
+        assert_eq!(output.err().matches("measures each rank alone").count(), 2, "{}", output.err());
         let sizes: Vec<_> = runs_in(&folder.path().join("runs")).iter().map(|run| run.ranks.len()).collect();
         assert_eq!((sizes.len(), sizes.iter().max()), (5, Some(&2)), "{mpi:?} {sizes:?}");
     }
