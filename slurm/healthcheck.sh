@@ -11,8 +11,9 @@
 # two seconds until it has ended. Without `stop`, the measurement ends within two seconds after a job starts.
 #
 # The settings are lines NAME=VALUE in /etc/pmmpi/healthcheck.conf. This file must belong to root, and other users must
-# not be able to write it. slurmd does not pass environment variables on. So if sinfo is in an unusual folder, also set
-# PATH in this file. If slurm.conf is in an unusual folder, also set SLURM_CONF. Defaults are in parentheses:
+# not be able to write it. slurmd starts this script without your environment variables. So if sinfo is in an unusual
+# folder, also set PATH in this file. If slurm.conf is in an unusual folder, also set SLURM_CONF. Defaults are in
+# parentheses:
 #   PMMPI            the executable of pmmpi (pmmpi in PATH)
 #   PMMPI_STATE      folder on a disk of the node, only for root (/var/lib/pmmpi/healthcheck)
 #   PMMPI_RESULTS    folder for the runs of all nodes, on a shared file system ($PMMPI_STATE/results). If each node

@@ -102,7 +102,7 @@ pub struct Report {
     pub runs: Vec<RunReport>,
     /// Series whose runs counted different groups of events.
     pub series: Vec<SeriesReport>,
-    /// Nodes; the node that is most likely slowest comes first.
+    /// Nodes: WRONG ones first, then the node that is most likely slowest.
     pub nodes: Vec<NodeReport>,
     /// Classes, by name.
     pub classes: Vec<ClassReport>,

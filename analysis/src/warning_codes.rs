@@ -422,12 +422,12 @@ codes! {
         "Check the path and its permissions."
         "run.pmr: cannot be read: Permission denied (os error 13)"
     UnusableCounters "unusable-counters"
-        "`pmmpi validate` found that some events do not count what their names say. The report bases no \
-         verdict on these events."
+        "`pmmpi validate` found that some events do not count what their names say. The report does not \
+         use these events to find a cause."
         "Run `pmmpi validate` on a node of the run to see how large the errors of the counts are."
         "l2_misses: unusable on this processor, according to `pmmpi validate`"
     UnusableFile "unusable-file"
-        "pmmpi could not read any run from a folder, or from a file of another tool or of an archive."
+        "pmmpi could not read any run from a folder, from a file of another tool, or from a file of an archive."
         "docs/import.md lists what pmmpi reads from each tool's files. If the file belongs to an archive, repair or remove \
          the file, and export its runs again."
         "times.csv: has no column `elapsed_s` (expected: node,run,elapsed_s; found: node,run,time)"

@@ -94,8 +94,8 @@ pub const SCREEN: [Section; 3] = [
 pub const VALIDATE: [Section; 3] = [
     (
         "EXIT STATUS",
-        "0    no counted event is unusable
-1    a counted event is unusable
+        "0    pmmpi found no event unusable
+1    at least one event is unusable
 2    the command line is wrong
 125  pmmpi itself failed",
     ),

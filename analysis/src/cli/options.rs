@@ -66,8 +66,8 @@ Example: pmmpi report --format json a.pmr | jq '.nodes[].verdict'"
 fn export_help() -> String {
     format!(
         "pmmpi writes one row per run and node into DIR/month=YYYY-MM/. A later export
-adds only new runs, in new files. Files with runs never change. `pmmpi report
-DIR` and any Parquet reader can read the archive.
+adds only new runs, in new files. It changes no file that already has runs.
+`pmmpi report DIR` and any Parquet reader can read the archive.
 Select: --since T, --until T, --node LIST, --class C, --run ID, --where K=V.
 {EXIT_STATUS}
 

@@ -86,8 +86,8 @@ impl RunFlag {
                 "the nodes of the run differ in facts that may change their speed: `pmmpi show` prints all facts"
             }
             Self::LowRunningShare => {
-                "the events of some metrics were counted less than 20 % of the time, so no verdict uses these \
-                 metrics: count fewer groups at once, or use `pmmpi repeat --groups`"
+                "the events of some metrics were counted less than 20 % of the time, so pmmpi draws no conclusion \
+                 from these metrics: count fewer groups at once, or use `pmmpi repeat --groups`"
             }
             Self::BelowTurboStep => {
                 "cores ran more than 5 % below the frequency that they could reach: the turbo step (the highest \
@@ -191,8 +191,8 @@ fn seldom_counted(metrics: &[MetricReport]) -> Option<String> {
     let low: Vec<&str> = metrics.iter().filter(is_low).map(|metric| metric.name).collect();
     (!low.is_empty()).then(|| {
         format!(
-            "{}: counted less than 20 % of the time, so no verdict uses {}; count fewer groups at once, or use pmmpi repeat \
-             --groups",
+            "{}: counted less than 20 % of the time, so pmmpi draws no conclusion from {}; count fewer groups at once, \
+             or use pmmpi repeat --groups",
             named(&low),
             if low.len() == 1 { "it" } else { "them" }
         )

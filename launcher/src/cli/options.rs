@@ -121,10 +121,13 @@ Example: srun -N 100 --ntasks-per-node=1 pmmpi screen --archive DIR --suggest
         args: Vec<OsString>,
     },
     /// Check what limits measurements on this machine
-    #[command(after_help = "A check has one of three results: ok, limits (pmmpi works, but some values are
-missing or vary more than necessary, or pmmpi cannot measure some programs), or
-broken (a part of pmmpi does not work). If a check is not ok, doctor shows a
-fix if there is one. It changes nothing. In an MPI job, one rank per node reports.
+    #[command(after_help = "A check has one of three results:
+  ok
+  limits  pmmpi works, but it cannot measure some programs, or some values are
+          missing or vary more than necessary
+  broken  a part of pmmpi does not work
+If a check is not ok, doctor shows a fix if there is one. It changes nothing. In
+an MPI job, one rank per node reports.
 
 Exit status: 1 if a check is broken (with --fail-on limits: not ok), otherwise 0;
 2: the command line is wrong; 125: pmmpi failed.
@@ -153,7 +156,7 @@ all test loops ran on all kinds of cores, pmmpi saves the result in the folder
 PMMPI_TRUST (default: XDG_STATE_HOME/pmmpi or ~/.local/state/pmmpi), in place of
 an earlier result for this kind of processor.
 
-Exit status: 0: no counted event is unusable; 1: at least one is unusable;
+Exit status: 1: at least one event is unusable; 0: none is;
 2: the command line is wrong; 125: pmmpi failed.
 
 Example: pmmpi validate
@@ -239,7 +242,7 @@ pub struct MeasurementArgs {
     /// End a run after TIME: 90 (seconds), 1.5m, 2h
     #[arg(long, value_name = "TIME")]
     pub timeout: Option<String>,
-    /// If MPI sees too few ranks: warn or abort
+    /// If MPI sees fewer ranks than the launcher started: warn or abort
     #[arg(
         long,
         value_name = "DO",
@@ -249,7 +252,7 @@ pub struct MeasurementArgs {
         hide = true
     )]
     pub on_mismatch: OnMismatch,
-    /// Measure as: auto, mpi, plain or ranks
+    /// How to measure: auto, mpi, plain or ranks
     #[arg(long, value_enum, default_value = "auto", hide_possible_values = true)]
     pub mode: ModeArg,
     /// Tighten bounds with pings: pingpong, none (default)
@@ -262,7 +265,7 @@ pub struct MeasurementArgs {
         hide_default_value = true
     )]
     pub sync: Sync,
-    /// Regions: marks (pmmpi_begin; default), pcontrol, off
+    /// What makes regions: marks (default), pcontrol, off
     #[arg(
         long,
         value_name = "WHAT",

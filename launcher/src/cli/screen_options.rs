@@ -42,9 +42,9 @@ pub struct ScreenArgs {
     /// Time limit of a kernel (default: 10m) or of PROGRAM
     #[arg(long, value_name = "TIME")]
     pub timeout: Option<String>,
-    /// Cores that a kernel uses: `node` (all cores of the node) or `rank` (the cores to which the rank is
-    /// bound). If a node has several ranks, or the launcher does not show their number, `node` means the same
-    /// as `rank`
+    /// Cores that a kernel uses: `node` (all cores of the node that the job may use) or `rank` (the cores to
+    /// which the rank is bound). If a node has several ranks, or the launcher does not show their number, `node`
+    /// means the same as `rank`
     #[arg(
         long,
         value_name = "OF",
