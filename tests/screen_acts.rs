@@ -1,15 +1,18 @@
-//! `pmmpi screen --apply` changes no node if the screen ends early, or if the report fails. The report of these tests
-//! always finds the node n2 slow, and a script replaces scontrol.
+//! `pmmpi screen --apply` changes no node if the screen ends early, or if the report fails. The report of most tests
+//! always finds the node n2 slow, and a script replaces scontrol. With the real report, a gate keeps the drain of n2 until
+//! it measures what found the node slow.
 
 use rig::cluster::{Cluster, machine};
 use rig::tool::{self, Folder, Output};
 use rig::{Mpi, programs};
+use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Shows the node n2, and drains it. Each call is a line of the file `calls`, but for the question before the rounds.
+/// Shows the node n2, drains it, and ends its drain. Each call is a line of the file `calls`, but for the question before
+/// the rounds.
 const SCONTROL: &str = r#"[ "$2" = NodeName=pmmpi-asks-for-the-right ] && exit 1
 echo "$*" >> calls
 state=IDLE
@@ -22,6 +25,7 @@ case $* in
     echo
     ;;
 "update NodeName=n2 State=DRAIN Reason="*) echo "   $4 [root@2026-11-26T02:09:12]" > reason ;;
+"update NodeName=n2 State=UNDRAIN") rm reason ;;
 *) exit 1 ;;
 esac"#;
 
@@ -48,6 +52,14 @@ impl Site {
     fn new(end_of_report: &str) -> Self {
         let folder = Folder::new("screen-acts");
         let pmmpi = tool::with_report(folder.path(), &format!("{REPORT}{end_of_report}"));
+        Self::of(folder, pmmpi)
+    }
+
+    fn with_real_report() -> Self {
+        Self::of(Folder::new("screen-acts"), tool::pmmpi())
+    }
+
+    fn of(folder: Folder, pmmpi: PathBuf) -> Self {
         let scontrol = folder.path().join("slurm/scontrol");
         fs::create_dir(folder.path().join("slurm")).expect("a folder");
         let script = format!("#!/bin/sh\ncd {}\n{SCONTROL}\n", folder.path().display());
@@ -64,14 +76,18 @@ impl Site {
 
     /// The screen that runs this script in each round, and may drain nodes.
     fn command(&self, rounds: &str, script: &str) -> Vec<String> {
-        let path = format!("{}:{}", self.file("slurm"), std::env::var("PATH").unwrap_or_default());
         let program = programs::script(self.folder.path(), &format!("#!/bin/sh\n{script}"));
-        let (path, pmmpi, program) =
-            (format!("PATH={path}"), self.pmmpi.display().to_string(), program.display().to_string());
+        self.command_with(rounds, &["--", &program.display().to_string()])
+    }
+
+    /// The screen with these options, which may drain nodes.
+    fn command_with(&self, rounds: &str, options: &[&str]) -> Vec<String> {
+        let path = format!("PATH={}:{}", self.file("slurm"), std::env::var("PATH").unwrap_or_default());
+        let pmmpi = self.pmmpi.display().to_string();
         let (log, out) = (self.file("log"), self.file("runs"));
         let words = ["env", &path, &pmmpi, "screen", "--apply", "drain", "--log", &log, "--out", &out];
-        let options = ["--rounds", rounds, "--warmup", "0", "--", &program];
-        words.into_iter().chain(options).map(str::to_owned).collect()
+        let rounds = ["--rounds", rounds, "--warmup", "0"];
+        words.into_iter().chain(rounds).chain(options.iter().copied()).map(str::to_owned).collect()
     }
 
     /// The same on this machine alone.
@@ -146,4 +162,68 @@ fn a_screen_that_loses_a_rank_changes_no_node() {
         assert!(output.err().contains(said), "{said}: {}", output.err());
     }
     site.assert_unchanged(&output);
+}
+
+/// The first of a few screens that says this: another program may disturb a measurement.
+fn screen_that_says(said: &str, screen: impl Fn() -> Output) -> Output {
+    let mut output = screen();
+    for _ in 0..4 {
+        if !output.err().contains(said) {
+            output = screen();
+        }
+    }
+    assert!(output.err().contains(said), "{said}: {}\n{}", output.err(), output.out());
+    output
+}
+
+/// The log keeps the soak of the screen that found the node. A gate that says what is missing gives the options for the next
+/// gate. About 20 s.
+#[test]
+fn a_gate_without_the_soak_keeps_the_drain() {
+    let hosts = [
+        ("n0", 0),
+        ("n1", 3_600_000_000_000),
+        ("n2", 7_200_000_000_123),
+        ("n3", 80_000_000_000_000),
+        ("n4", 1_000_000_000),
+    ];
+    let (cluster, site) = (Cluster::new(&hosts), Site::with_real_report());
+    let (repaired, drained) = (site.file("repaired"), PathBuf::from(site.file("reason")));
+    // A busy machine changes the time of sleep less than that of a kernel.
+    let script = format!("[ $(uname -n) = n2 ] && [ ! -e {repaired} ] && sleep 0.3\nsleep 0.5");
+    let program = programs::script(site.folder.path(), &format!("#!/bin/sh\n{script}")).display().to_string();
+    let screen = |options: &[&str]| {
+        let words = site.command_with("5", options);
+        cluster.mpirun(Mpi::OpenMpi, hosts.len()).args(words).run()
+    };
+    screen_that_says("n2: done: drain, reason `pmmpi: slow-script: +", || {
+        screen(&["--soak", "1s", "--", &program])
+    });
+    let log = fs::read_to_string(site.file("log")).expect("the log");
+    let lines = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let found_by: Vec<Value> =
+        lines.filter(|line| line["entry"] == "intent").map(|line| line["found_by"].clone()).collect();
+    let measurement = json!({
+        "kernel": program, "options": [], "is_program": true, "ranks": 1, "soak_s": 1, "soaked": ["script"]
+    });
+    assert_eq!(found_by, [json!([measurement])], "{log}");
+
+    fs::write(repaired, "").expect("a file");
+    let refused =
+        screen_that_says("n2: not changed: the node passed, but the gate did not measure all", || {
+            screen(&["--gate", "n2", "--", &program])
+        });
+    assert!(refused.code() == 1 && drained.exists(), "{} {}", refused.code(), refused.err());
+    let said = refused.err();
+    let needed = said.split_once("Repeat the gate with `").and_then(|(_, rest)| rest.split_once('`'));
+    let (options, rest) = needed.expect("options to paste");
+    assert_eq!(options, format!("--soak 1s -- {program}"));
+    assert!(rest.starts_with(" with 1 rank per node"), "{said}");
+
+    let options: Vec<&str> = ["--gate", "n2"].into_iter().chain(options.split(' ')).collect();
+    let passed = screen_that_says("n2: done: resume", || screen(&options));
+    assert!(!drained.exists(), "{}", passed.err());
+    let calls = fs::read_to_string(site.file("calls")).expect("calls of scontrol");
+    let updates: Vec<&str> = calls.lines().filter(|call| call.starts_with("update ")).collect();
+    assert!(updates.len() == 2 && updates[1] == "update NodeName=n2 State=UNDRAIN", "{calls}");
 }
