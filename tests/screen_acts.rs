@@ -8,7 +8,7 @@ use rig::{Mpi, programs};
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Shows the node n2, drains it, and ends its drain. Each call is a line of the file `calls`, but for the question before
@@ -226,4 +226,25 @@ fn a_gate_without_the_soak_keeps_the_drain() {
     let calls = fs::read_to_string(site.file("calls")).expect("calls of scontrol");
     let updates: Vec<&str> = calls.lines().filter(|call| call.starts_with("update ")).collect();
     assert!(updates.len() == 2 && updates[1] == "update NodeName=n2 State=UNDRAIN", "{calls}");
+}
+
+/// `./script` is another program in another folder.
+#[test]
+fn the_findings_have_the_absolute_path_of_a_program() {
+    let site = Site::with_real_report();
+    programs::script(site.folder.path(), "#!/bin/sh\ntrue");
+    let words = site.command_with("1", &["--", "./script", "4"]);
+    let _alone = machine();
+    tool::run(Command::new(&words[0]).args(&words[1..]).current_dir(site.folder.path())).success();
+    let files = fs::read_dir(site.file("runs")).expect("the runs").map(|entry| entry.expect("a file").path());
+    let findings: Vec<PathBuf> =
+        files.filter(|file| file.extension().is_some_and(|of| of == "findings")).collect();
+    let [file] = &findings[..] else { panic!("{findings:?}") };
+    let found: Value = serde_json::from_str(&fs::read_to_string(file).expect("the findings")).expect("JSON");
+    let program = site.folder.path().canonicalize().expect("the folder").join("script");
+    let kernel = &found["kernels"][0];
+    assert_eq!(kernel["kernel"], program.display().to_string(), "{found:#}");
+    assert_eq!(kernel["options"], json!(["4"]), "{found:#}");
+    // The run has what the user typed.
+    assert_eq!(tool::runs_in(Path::new(&site.file("runs")))[0].header.command, ["./script", "4"]);
 }

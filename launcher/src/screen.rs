@@ -188,6 +188,7 @@ fn plan(
     rounds.header = header(&settings.run, rounds.header);
     let mut report = vec![own_files::report()?.into_os_string(), "screen".into()];
     report.extend(settings.report.iter().cloned());
+    report.extend(program_option(&works).into_iter().flatten());
     Ok(ScreenPlan {
         rounds,
         works,
@@ -201,6 +202,14 @@ fn plan(
         told_on: None,
         watch: None,
     })
+}
+
+/// The runs have the user's program as it was typed. The findings need a path that means the same file in each folder. Links
+/// stay as they are, because a folder of a job may have a fixed name through a link.
+fn program_option(works: &[ScreenWork]) -> Option<[OsString; 2]> {
+    let work = works.iter().find(|work| !work.kind.is_kernel())?;
+    let path = std::path::absolute(&work.program).ok()?;
+    Some(["--program".into(), path.to_string_lossy().into_owned().into()])
 }
 
 /// The command that acts on the findings.

@@ -197,6 +197,9 @@ pub struct ScreenReportArgs {
     /// Write to FILE what `pmmpi screen-act` needs
     #[arg(long, value_name = "FILE")]
     pub findings: Option<PathBuf>,
+    /// The path of the user's program for --findings; the runs have the path that the user typed
+    #[arg(long, value_name = "PATH", hide = true)]
+    pub program: Option<String>,
 }
 
 /// Which runs count.

@@ -34,7 +34,7 @@ struct MeasuredKernel<'a> {
     area: &'a str,
 }
 
-/// A kernel with its options, or the user's program, as it was typed, with its arguments.
+/// A kernel with its options, or the path of the user's program with its arguments.
 #[derive(Serialize)]
 struct Measurement<'a> {
     kernel: &'a str,
@@ -64,8 +64,8 @@ fn is_zero<N: Default + PartialEq>(number: &N) -> bool {
     *number == N::default()
 }
 
-/// The findings of a screen.
-pub fn findings(screen: &ScreenReport) -> Findings<'_> {
+/// The findings of a screen. `program` is the path of the user's program, if it is not the path in the runs.
+pub fn findings<'a>(screen: &'a ScreenReport, program: Option<&'a str>) -> Findings<'a> {
     let is_fit = |asked: &&GateAnswer| asked.answer == Fitness::Fit;
     let hosts: Vec<&str> =
         screen.gate.iter().filter(is_fit).filter_map(|asked| asked.host.as_deref()).collect();
@@ -73,12 +73,12 @@ pub fn findings(screen: &ScreenReport) -> Findings<'_> {
         screen.screened.iter().filter(|node| hosts.contains(&node.node.as_str())).collect();
     Findings {
         schema_version: 1,
-        findings: screen.suggestions.iter().map(|of| finding(screen, of)).collect(),
+        findings: screen.suggestions.iter().map(|of| finding(screen, program, of)).collect(),
         kernels: screen
             .kernels
             .iter()
             .map(|of| MeasuredKernel {
-                ran: measurement(screen, of, &on_all(&nodes, &of.kernel)),
+                ran: measurement(screen, program, of, &on_all(&nodes, &of.kernel)),
                 area: of.area(),
             })
             .collect(),
@@ -87,7 +87,11 @@ pub fn findings(screen: &ScreenReport) -> Findings<'_> {
     }
 }
 
-fn finding<'a>(screen: &'a ScreenReport, suggestion: &'a Suggestion) -> Finding<'a> {
+fn finding<'a>(
+    screen: &'a ScreenReport,
+    program: Option<&'a str>,
+    suggestion: &'a Suggestion,
+) -> Finding<'a> {
     let node = screen.screened.iter().find(|node| node.node == suggestion.node);
     let found = |kernel: &'a KernelSummary| {
         let node = node?;
@@ -95,7 +99,7 @@ fn finding<'a>(screen: &'a ScreenReport, suggestion: &'a Suggestion) -> Finding<
         // The reason is about this kernel.
         let is_named = node.kernel.as_deref() == Some(kernel.kernel.as_str());
         let has_found = is_named || verdict.is_some_and(ScreenVerdict::is_slow_or_wrong);
-        has_found.then(|| measurement(screen, kernel, &on_one(screen, node, &kernel.kernel)))
+        has_found.then(|| measurement(screen, program, kernel, &on_one(screen, node, &kernel.kernel)))
     };
     Finding {
         node: &suggestion.node,
@@ -123,11 +127,16 @@ fn on_all(nodes: &[&ScreenedNode], kernel: &str) -> Used {
     }
 }
 
-fn measurement<'a>(screen: &'a ScreenReport, kernel: &'a KernelSummary, used: &Used) -> Measurement<'a> {
+fn measurement<'a>(
+    screen: &'a ScreenReport,
+    program: Option<&'a str>,
+    kernel: &'a KernelSummary,
+    used: &Used,
+) -> Measurement<'a> {
     // Programs of the same file name may be different.
     let (name, options) = match kernel.words.split_first() {
-        Some((program, arguments)) if !kernel.is_kernel => (program, arguments),
-        _ => (&kernel.kernel, kernel.words.as_slice()),
+        Some((typed, arguments)) if !kernel.is_kernel => (program.unwrap_or(typed), arguments),
+        _ => (kernel.kernel.as_str(), kernel.words.as_slice()),
     };
     let soaked = screen.kernels.iter().filter(|_| kernel.soak_s > 0).map(|of| of.kernel.as_str());
     Measurement {

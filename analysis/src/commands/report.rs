@@ -103,7 +103,7 @@ pub fn report(options: &ReportArgs, decoding: Decoding, what: What) -> Result<u8
             return Ok(0);
         }
         if let Some(file) = &asked.findings {
-            write(&json(&findings(screen))?, Some(file))?;
+            write(&json(&findings(screen, asked.program.as_deref()))?, Some(file))?;
         }
     }
     let rendered = rendered(&report, options, what, &read, &origin)?;

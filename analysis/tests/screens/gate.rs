@@ -224,20 +224,24 @@ fn a_finding_has_each_kernel_in_which_the_node_is_slow_or_wrong() {
 fn the_findings_have_the_program_of_the_gate() {
     let folder = Folder::new();
     let files = screen(6).write_changed(&folder.path().join("runs"), healthy, |run| {
-        run.header.command = ["/opt/solver", "-n", "4"].map(str::to_owned).to_vec();
+        run.header.command = ["./solver", "-n", "4"].map(str::to_owned).to_vec();
         if let Some(screened) = &mut run.screened {
             screened.kernel = None;
         }
     });
     let findings = folder.path().join("findings.json");
     let gate = ["--gate", "n01", "--findings", &findings.display().to_string()];
-    assert!(screen_report(&files, &gate).status.success());
-    let text = std::fs::read_to_string(&findings).unwrap();
-    let found: serde_json::Value = serde_json::from_str(&text).unwrap();
-    let solver = serde_json::json!({
-        "kernel": "/opt/solver", "options": ["-n", "4"], "is_program": true, "ranks": 1, "area": "solver"
-    });
-    assert_eq!(found["kernels"], serde_json::json!([solver]));
+    // `pmmpi screen` names the file that it found.
+    for (program, expected) in [(None, "./solver"), (Some("/opt/solver"), "/opt/solver")] {
+        let named: Vec<&str> = program.iter().flat_map(|program| ["--program", *program]).collect();
+        assert!(screen_report(&files, &[&gate[..], &named].concat()).status.success());
+        let text = std::fs::read_to_string(&findings).unwrap();
+        let found: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let solver = serde_json::json!({
+            "kernel": expected, "options": ["-n", "4"], "is_program": true, "ranks": 1, "area": "solver"
+        });
+        assert_eq!(found["kernels"], serde_json::json!([solver]));
+    }
 }
 
 /// Each rank has four hardware threads, but n01 has fewer. A node with a wrong result has no values of them.

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 /// A kernel with its options, or the user's program with its arguments.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Measurement {
-    /// The name of the kernel, or the program as the user typed it.
+    /// The name of the kernel, or the absolute path of the program.
     pub kernel: String,
     /// The options of `pmmpi screen` that change what this kernel measures, for example `--memory 85%`, or the arguments
     /// of the program.
