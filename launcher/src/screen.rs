@@ -23,6 +23,7 @@ use pmmpi::clock;
 use pmmpi::node::NodeKey;
 use pmmpi::record::run_file::reserved_bytes;
 use pmmpi::record::{End, Mode, RunHeader};
+use pmmpi::text::shell_line;
 use pmmpi::transport::fabric::Solo;
 use pmmpi_workload::rounds::RoundsContext;
 use pmmpi_workload::runner_plan::RunnerPlan;
@@ -63,7 +64,7 @@ pub fn run(typed: ScreenArgs) -> Result<End, Failure> {
             let ranks = launch.size.unwrap_or(1);
             let out = settings.run.out.as_deref();
             out.map(|out| run_folder::prepare(out, ranks, reserved_bytes(ranks))).transpose()?;
-            check_end(&settings)?;
+            check_end(&settings, &works)?;
         }
         Ok((task, works))
     });
@@ -90,7 +91,7 @@ pub fn run(typed: ScreenArgs) -> Result<End, Failure> {
 }
 
 /// Refuses before the rounds what would fail only after them.
-fn check_end(settings: &ScreenSettings) -> Result<(), Failure> {
+fn check_end(settings: &ScreenSettings, works: &[ScreenWork]) -> Result<(), Failure> {
     if settings.act.is_some() {
         let out = settings.run.out.as_deref().unwrap_or(Path::new("."));
         act_in_slurm::check(&settings.log.clone().unwrap_or_else(|| out.join(act_in_slurm::LOG)))?;
@@ -99,8 +100,13 @@ fn check_end(settings: &ScreenSettings) -> Result<(), Failure> {
     settings.archive.as_deref().map(outputs::check_archive).transpose()?;
     let report = own_files::report()?;
     let mut command = Command::new(&report);
-    let output = command.arg("screen").args(&settings.report).arg("--check").stdin(Stdio::null()).output();
-    let output = output.map_err(|e| Failure::own(format_args!("{}: {e}", report.display())))?;
+    command.arg("screen").args(&settings.report).arg("--check").stdin(Stdio::null());
+    for work in works {
+        // As the runs will have it.
+        let words = work.argv.iter().map(|word| word.to_string_lossy());
+        command.arg("--work").arg(shell_line(words));
+    }
+    let output = command.output().map_err(|e| Failure::own(format_args!("{}: {e}", report.display())))?;
     if output.status.success() {
         return Ok(());
     }

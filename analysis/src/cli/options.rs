@@ -194,6 +194,9 @@ pub struct ScreenReportArgs {
     /// Only check these options
     #[arg(long)]
     pub check: bool,
+    /// For --check: the command of a kernel of the screen, or of the user's program, as in its runs
+    #[arg(long = "work", value_name = "COMMAND", hide = true, allow_hyphen_values = true)]
+    pub works: Vec<String>,
     /// Write to FILE what `pmmpi screen-act` needs
     #[arg(long, value_name = "FILE")]
     pub findings: Option<PathBuf>,

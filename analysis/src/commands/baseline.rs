@@ -28,12 +28,7 @@ impl Baseline {
             return Ok(None);
         }
         let named: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
-        let unusable = |why: &str| {
-            Failure::usage(format!(
-                "--against {}: pmmpi cannot use this baseline\n       {why}",
-                named.join(", ")
-            ))
-        };
+        let unusable = |why: &str| unusable(&named, why);
         if reads_a_pipe(paths) {
             return Err(unusable("A baseline cannot be a pipe: name files or folders"));
         }
@@ -62,6 +57,22 @@ impl Baseline {
         Ok(Some(Self { paths: named, input }))
     }
 
+    /// Refuses a baseline without a time of any of these commands of a new screen, because nothing could be compared.
+    pub fn check_works(&self, works: &[String]) -> Result<(), Failure> {
+        if works.is_empty() || with_baseline::has_any(&self.input, works) {
+            return Ok(());
+        }
+        let names: Vec<&str> = works.iter().map(|work| name(work)).collect();
+        Err(unusable(
+            &self.paths,
+            &format!(
+                "The baseline has no time of {} with the options and the ranks per node of this screen. Use the \
+                 kernels and options of the screen in the baseline, or name another baseline",
+                names.join(", ")
+            ),
+        ))
+    }
+
     /// The latest screen in `input`, next to this baseline. `from` is how `input` was read.
     pub fn next_to(
         &self,
@@ -74,4 +85,14 @@ impl Baseline {
             kernels: with_baseline::of_latest_screen(input, &self.input, &from.class_by, settings),
         }
     }
+}
+
+fn unusable(paths: &[String], why: &str) -> Failure {
+    Failure::usage(format!("--against {}: pmmpi cannot use this baseline\n       {why}", paths.join(", ")))
+}
+
+/// The kernel of a command, or the whole command of the user's program.
+fn name(work: &str) -> &str {
+    let of_kernel = work.strip_prefix("pmmpi screen-kernel ");
+    of_kernel.map_or(work, |words| words.split(' ').next().unwrap_or(words))
 }

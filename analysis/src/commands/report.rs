@@ -58,8 +58,11 @@ pub fn report(options: &ReportArgs, decoding: Decoding, what: What) -> Result<u8
     let trust = validation::folder().map(|folder| Trust::read(&folder)).unwrap_or_default();
     let resets = options.resets.as_deref().map(Resets::read).transpose();
     let resets = resets.map_err(|reason| Failure::usage(format!("--resets {reason}")))?;
-    if matches!(what, What::Screen(asked) if asked.check) {
-        Baseline::read(&options.against, &from, &trust)?;
+    if let What::Screen(asked) = what
+        && asked.check
+    {
+        let baseline = Baseline::read(&options.against, &from, &trust)?;
+        baseline.map_or(Ok(()), |baseline| baseline.check_works(&asked.works))?;
         return options.output.as_deref().map_or(Ok(0), |file| writable(file).map(|()| 0));
     }
     let paths = paths("report", &options.paths)?;

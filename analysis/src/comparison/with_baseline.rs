@@ -14,7 +14,7 @@ use crate::report::screen;
 use crate::stats::own_history::OwnHistorySettings;
 use crate::stats::two_sets::{self, ClassChange, CompareSettings, SessionRuns, Unit};
 use crate::table::RunTable;
-use crate::table::node_class::{ClassBy, Parts};
+use crate::table::node_class::{ClassBy, Key, Parts};
 use crate::verdicts::{self, JudgeSettings};
 use pmmpi::text::count;
 use std::cmp::Reverse;
@@ -24,6 +24,16 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 pub fn has_screen(baseline: &Input<()>) -> bool {
     let table = &baseline.results.table;
     (0..table.len()).any(|row| side::is_of_screen(table, row))
+}
+
+/// True if the baseline has a time of one of these commands in a screen.
+pub fn has_any(baseline: &Input<()>, commands: &[String]) -> bool {
+    let table = &baseline.results.table;
+    let is_one = |row: usize| {
+        let command = side::parts_of(table, row).and_then(|parts| parts.get(&Key::Command));
+        command.is_some_and(|command| commands.iter().any(|of| of == command))
+    };
+    (0..table.len()).any(|row| side::is_of_screen(table, row) && is_one(row))
 }
 
 /// Compares the kernels of the latest screen in `input`. Both inputs must have the parts of their classes

@@ -438,6 +438,32 @@ fn a_baseline_that_cannot_be_used_is_refused() {
     }
     let baseline = path(&folder, "now");
     assert!(report(&["screen", "--check", "--against", &baseline]).status.success());
+    // The screen of the baseline ran something else.
+    let archive = path(&folder, "archive");
+    assert!(report(&words(&["export", "--output", &archive], &now)).status.success());
+    let [triad, fma] = ["pmmpi screen-kernel triad", "pmmpi screen-kernel fma"];
+    let [with_memory, program] = ["pmmpi screen-kernel triad --memory 85%", "./solver -n 4"];
+    for baseline in [&baseline, &archive] {
+        let check = |works: &[&str]| {
+            let works = works.iter().flat_map(|work| ["--work", *work]);
+            report(&["screen", "--check", "--against", baseline].into_iter().chain(works).collect::<Vec<_>>())
+        };
+        assert!(check(&[fma, triad]).status.success());
+        for (works, named) in [
+            (&[fma][..], "fma"),
+            (&[with_memory, fma], "triad, fma"),
+            (&[program], "./solver -n 4"),
+            (&["-n"], "-n"),
+        ] {
+            let refused = check(works);
+            let said = err(&refused);
+            assert!(refused.status.code() == Some(2) && out(&refused).is_empty(), "{said}");
+            let told = format!(
+                "The baseline has no time of {named} with the options and the ranks per node of this"
+            );
+            assert!(said.contains(&told), "{said}");
+        }
+    }
     let no_screen = report(&["report", "--against", &baseline, &csv]);
     assert!(no_screen.status.code() == Some(2), "{}", err(&no_screen));
     assert!(err(&no_screen).contains("pmmpi compare BASELINE NEW"), "{}", err(&no_screen));
