@@ -17,12 +17,15 @@ struct Archive {
 
 impl Archive {
     fn of(nodes: u32, times: impl Fn(At<'_>) -> f64) -> Self {
+        Self::of_outcomes(nodes, |at| Outcome::Times(times(at)))
+    }
+
+    fn of_outcomes(nodes: u32, outcome: impl Fn(At<'_>) -> Outcome) -> Self {
         let folder = Folder::new();
         let path = folder.path().join("archive");
         for day in 0..5 {
             let screen = Screen { kernels: KERNELS.to_vec(), rounds: 0..7, ..Screen::of(day, nodes) };
-            let files =
-                screen.write(&folder.path().join(format!("day{day}")), |at| Outcome::Times(times(at)));
+            let files = screen.write(&folder.path().join(format!("day{day}")), &outcome);
             let added = report(&words(&["export", "--output", path.to_str().unwrap()], &files));
             assert!(added.status.success(), "{}", err(&added));
         }
@@ -146,6 +149,23 @@ fn a_slow_node_stays_slow_when_it_is_measured_alone() {
     assert_eq!(still_slower[0].1, "SLOWED");
     // Whether it is fast enough now, only its class can tell.
     assert_eq!(alone("repaired", 1.0)[0].1, "null");
+}
+
+/// Each screen checks the results again. Of an earlier screen with a wrong result, only the times count.
+#[test]
+fn a_node_that_was_wrong_is_judged_by_its_times_when_it_is_measured_alone() {
+    let verdict = |before: f64, now: f64| {
+        let archive = Archive::of_outcomes(21, |at| match at {
+            At { day: 4, node: 0, kernel: "triad", round: 6 } => Outcome::IsWrong,
+            At { node: 0, .. } => Outcome::Times(before),
+            _ => Outcome::Times(1.0),
+        });
+        verdicts(&archive.then("now", 1, |_| now))[0].1.clone()
+    };
+    assert_eq!(verdict(1.0, 0.8), "OK");
+    let as_before = verdict(1.2, 1.2);
+    assert!(["SLOW", "SLOW-TAIL"].contains(&as_before.as_str()), "{as_before}");
+    assert_eq!(verdict(1.2, 1.0), "null");
 }
 
 /// The slow node of an earlier screen is not a node of this one.
