@@ -169,6 +169,32 @@ fn a_key_that_no_file_has_is_told() {
     assert!(text.contains("--class-by kernel: ") && !text.contains("--class-by memory: "), "{text}");
 }
 
+/// Who types the default keys asks for the columns with these names, and for the columns of further facts.
+#[test]
+fn typed_default_keys_are_columns_of_a_csv() {
+    const BY_DEFAULT: &str = "cpu,microcode,memory,kernel,command,ranks,labels,class";
+    let folder = Folder::new();
+    let mut rows = String::from("node,run,elapsed_s,memory,dimms\n");
+    for (node, run) in (0..8).flat_map(|node| (0..5).map(move |run| (node, run))) {
+        let _ = writeln!(rows, "n{node},{run},{}.5,{},{}", 100 + run, 64 << (node % 2), 4 + node / 4);
+    }
+    let file = folder.put("f.csv", rows);
+    let path = file.to_str().unwrap();
+    let classes = |by: &[&str]| {
+        let found = json(&report(&[&["report", path, "--format", "json"], by].concat()));
+        let mut classes: Vec<String> =
+            array(&found, "classes").map(|class| class["class"].as_str().unwrap().to_owned()).collect();
+        classes.sort();
+        classes
+    };
+    assert_eq!(classes(&[]).len(), 1);
+    assert_eq!(classes(&["--class-by", BY_DEFAULT]), ["memory=128", "memory=64"]);
+    assert_eq!(
+        classes(&["--class-by", &format!("{BY_DEFAULT},dimms")]),
+        ["memory=128, dimms=4", "memory=128, dimms=5", "memory=64, dimms=4", "memory=64, dimms=5"]
+    );
+}
+
 /// A node whose result is wrong has no time, but it does not vanish. HPL says FAILED.
 #[test]
 fn a_wrong_result_is_no_time() {

@@ -143,6 +143,8 @@ pub(crate) fn is_column(name: &str) -> bool {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClassBy {
     keys: Vec<Key>,
+    /// So many of the first keys are the usual ones, which nobody asked for; 0 if the user typed the keys.
+    usual: usize,
     /// Keys that readers keep, although they do not make up a class.
     kept: Vec<Key>,
 }
@@ -150,7 +152,8 @@ pub struct ClassBy {
 impl Default for ClassBy {
     fn default() -> Self {
         use Key::{Class, Command, Cpu, Kernel, Labels, Memory, Microcode, Ranks};
-        Self::of(vec![Cpu, Microcode, Memory, Kernel, Command, Ranks, Labels, Class])
+        let keys = vec![Cpu, Microcode, Memory, Kernel, Command, Ranks, Labels, Class];
+        Self { usual: keys.len(), ..Self::of(keys) }
     }
 }
 
@@ -179,7 +182,7 @@ impl FromStr for ClassBy {
 
 impl ClassBy {
     fn of(keys: Vec<Key>) -> Self {
-        Self { keys, kept: Vec::new() }
+        Self { keys, usual: 0, kept: Vec::new() }
     }
 
     /// The same classes; readers also keep these keys.
@@ -224,9 +227,9 @@ impl ClassBy {
         self
     }
 
-    /// The keys that the user asked for, also beside the usual ones.
+    /// The keys that the user asked for, also beside the usual ones. Keys that the user typed count, whatever they are.
     pub(crate) fn asked(&self) -> &[Key] {
-        self.keys.strip_prefix(Self::default().keys.as_slice()).unwrap_or(&self.keys)
+        &self.keys[self.usual..]
     }
 
     /// All keys that readers keep.
@@ -266,7 +269,7 @@ impl ClassBy {
     /// The keys that may be columns of other tools' results, with the names of these columns, in order. Facts of nodes
     /// are columns only if the user asked for them: a column `memory` may be the memory that a run used.
     pub fn columns(&self) -> impl Iterator<Item = (&Key, &str)> {
-        let is_asked = self.asked().len() == self.keys.len();
+        let is_asked = self.usual == 0;
         self.keys.iter().filter_map(move |key| match key {
             Key::Class => Some((key, "class")),
             Key::Named(name) => Some((key, name.as_str())),
