@@ -147,12 +147,39 @@ impl NodeCounters {
             add("--scope core".to_owned(), vec![all], |event| event.encoding.kind == kind::SOFTWARE);
         }
         if scope == Scope::Socket && selection.sets.iter().all(|wanted| wanted.scope != Scope::Socket) {
-            return Err(Failure::own(
-                "--scope socket needs events of PMUs outside the cores: add --events (see `pmmpi list \
-                 events`) or --group memory",
-            ));
+            return Err(self.nothing_outside_cores(&typed.group));
         }
         Ok(selection.tidied())
+    }
+
+    /// The options ask for no event outside the cores; `typed` has the groups of `--group`.
+    fn nothing_outside_cores(&self, typed: &[String]) -> Failure {
+        let has_none = match typed.is_empty() {
+            true => String::new(),
+            false => format!(", and --group {} has none on this processor", typed.join(",")),
+        };
+        let groups = self.groups_outside_cores();
+        let or_groups = match groups.is_empty() {
+            true => String::new(),
+            false => format!(" or --group with one of: {}", groups.join(", ")),
+        };
+        Failure::own(format_args!(
+            "--scope socket needs events of PMUs outside the cores{has_none}: add --events (see `pmmpi list \
+             events`){or_groups}"
+        ))
+    }
+
+    /// The groups of metrics with events that this machine can count outside the cores.
+    fn groups_outside_cores(&self) -> Vec<&'static str> {
+        let Some(table) = catalogue().table(&CpuKind::of_node(&self.facts.hardware)) else {
+            return Vec::new();
+        };
+        let has_some = |group: &str| {
+            let mut events = catalogue().events_of(group, table).into_iter();
+            events.any(|event| event.scope == Scope::Socket && self.event(event).is_some())
+        };
+        let names = catalogue().groups.iter().map(|group| group.name.as_str());
+        names.filter(|name| has_some(name)).collect()
     }
 
     fn wanted(&self, asked: Vec<Asked>, scope: Scope) -> Result<Vec<WantedSet>, Refused> {
@@ -249,6 +276,7 @@ fn only_on(mut wanted: Vec<WantedSet>, threads: &[u32]) -> Vec<WantedSet> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::ffi::OsString;
     use std::sync::atomic::{AtomicU32, Ordering};
 
     /// A fake node's files: a processor of a family and model, and the siblings of each hardware thread. Drop
@@ -307,6 +335,7 @@ mod tests {
     const CORE: [(&str, &str); 3] =
         [("event", "config:0-7\n"), ("umask", "config:8-15\n"), ("any", "config:21\n")];
     const SMT: [&str; 4] = ["0,2", "1,3", "0,2", "1,3"];
+    const ARM: &str = "processor\t: 0\nCPU implementer\t: 0x41\nCPU architecture: 8\nCPU part\t: 0xd0c\n";
 
     fn at(name: &str, cpus: &[u32]) -> (String, Scope, Vec<u32>) {
         (name.to_owned(), Scope::Core, cpus.to_vec())
@@ -400,14 +429,13 @@ mod tests {
     #[test]
     fn each_machine_is_asked_for_all_that_its_groups_need() {
         let hybrid = "vendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 151\n";
-        let arm = "processor\t: 0\nCPU implementer\t: 0x41\nCPU architecture: 8\nCPU part\t: 0xd0c\n";
         let unknown = "processor\t: 0\n";
         for (cpuinfo, pmus) in [
             (SKYLAKE, &["cpu"][..]),
             (ZEN_2, &["cpu", "msr"]),
             (ZEN_4, &["cpu"]),
             (hybrid, &["cpu_core", "cpu_atom"]),
-            (arm, &["armv8_pmuv3_0"]),
+            (ARM, &["armv8_pmuv3_0"]),
             (unknown, &[]),
         ] {
             for has_pmus in [true, false] {
@@ -448,5 +476,29 @@ mod tests {
         };
         assert_eq!(efficiency(Scope::Task), owned(&task));
         assert_eq!(efficiency(Scope::Core), owned(&both));
+    }
+
+    /// The message proposes only groups whose events this machine has.
+    #[test]
+    fn a_scope_without_events_is_explained() {
+        let refused = |node: &Node, groups: &[&str]| {
+            let arguments = groups.iter().chain(&["--scope", "socket", "true"]);
+            let arguments: Vec<OsString> = arguments.map(OsString::from).collect();
+            let typed = options::measurement(&arguments).unwrap();
+            let machine = NodeCounters::look(&node.0, None).map_err(|failure| failure.message).unwrap();
+            let selected = machine.select(Selection::of(Vec::new()), &typed, Scope::Socket);
+            selected.err().map(|failure| failure.message).unwrap()
+        };
+        let needs = "--scope socket needs events of PMUs outside the cores";
+        let add = "add --events (see `pmmpi list events`)";
+        let node = Node::new(ARM, &SMT);
+        node.pmu("armv8_pmuv3_0", 8, &CORE[..2], &[]);
+        assert_eq!(refused(&node, &[]), format!("{needs}: {add}"));
+        let of_group = refused(&node, &["--group", "memory"]);
+        assert_eq!(of_group, format!("{needs}, and --group memory has none on this processor: {add}"));
+        node.pmu("power", 9, &CORE[..1], &[("energy-pkg", "event=0x02\n")]);
+        let of_groups = refused(&node, &["--group", "memory,tlb"]);
+        let has_none = "and --group memory,tlb has none on this processor";
+        assert_eq!(of_groups, format!("{needs}, {has_none}: {add} or --group with one of: power"));
     }
 }
