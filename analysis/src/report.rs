@@ -40,10 +40,9 @@ use crate::stats::verdict_rule::Verdict;
 use crate::table::place_table::Level;
 use crate::table::selection::Selected;
 use crate::table::{BOUNDS, NoTime, WrongResults};
+use crate::verdicts::class_report::{ClassReport, Reconfigured};
 use crate::verdicts::goes_with_slowness::ClassSlowness;
-use crate::verdicts::node_report::{
-    ClassReport, DriftReport, FlakyReport, NodeReport, Reconfigured, SlowRunReport,
-};
+use crate::verdicts::node_report::{DriftReport, FlakyReport, NodeReport, SlowRunReport};
 use crate::verdicts::{self, JudgeSettings, Verdicts, where_slow};
 use crate::warning_codes::Warning;
 use accounted::{Accounted, Group};

@@ -3,6 +3,7 @@
 
 mod cause_text;
 mod class_moved;
+pub mod class_report;
 pub mod fitness;
 pub mod goes_with_slowness;
 pub(crate) mod health;
@@ -40,10 +41,11 @@ use crate::stats::verdict_rule::Verdict;
 use crate::stats::{drift, slow_runs, verdict_rule};
 use crate::table::{Order, RunTable, SharedNames};
 use crate::warning_codes::Warning;
+use class_report::{ClassReport, Reconfigured};
 use goes_with_slowness::{ClassSlowness, RunsInBlocks};
 use history::{History, SessionMedian};
 use judged_session::{JudgedSession, Sessions};
-use node_report::{ClassReport, DriftReport, FlakyReport, NodeReport, Reconfigured, SlowRunReport};
+use node_report::{DriftReport, FlakyReport, NodeReport, SlowRunReport};
 use own_history::SessionEffects;
 use rayon::prelude::*;
 use std::collections::BTreeSet;

@@ -11,7 +11,8 @@ use super::tabular::{Cell, Table};
 use super::{answer, cells, first_warnings, one_line, screen, where_slow};
 use crate::report::Report;
 use crate::stats::verdict_rule::Verdict;
-use crate::verdicts::node_report::{ClassReport, NodeReport};
+use crate::verdicts::class_report::ClassReport;
+use crate::verdicts::node_report::NodeReport;
 use std::collections::{BTreeMap, BTreeSet};
 
 const STYLE: &str = include_str!("html/style.css");

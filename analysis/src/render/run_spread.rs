@@ -2,7 +2,7 @@
 
 use super::cells::{seconds, shortened};
 use crate::report::Report;
-use crate::verdicts::node_report::{ClassReport, RunSpread};
+use crate::verdicts::class_report::{ClassReport, RunSpread};
 use crate::warning_codes::percent;
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! Labels that put each run in a separate class, such as the number of a job: then no runs are compared.
 
 use super::run::RunReport;
-use crate::verdicts::node_report::ClassReport;
+use crate::verdicts::class_report::ClassReport;
 use crate::warning_codes::{Warning, WarningCode};
 use pmmpi::text::{count, printable};
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,9 +1,9 @@
 //! Whether a whole class became slower or faster: no verdict on a node can show this.
 
+use super::class_report::{ClassMoved, ClassReport};
 use super::history::{History, SessionMedian};
 use super::judged_session::Sessions;
 use super::measured_again;
-use super::node_report::{ClassMoved, ClassReport};
 use crate::stats::node_median::{self, FEWEST_OF_INTERVAL};
 use crate::stats::own_history::{self, OwnChange, OwnHistorySettings, OwnVerdict, SessionTime};
 use crate::stats::within_nodes;

@@ -1,9 +1,9 @@
 //! Nodes that were measured again in a session with too few nodes for a comparison: their times in seconds, compared with
 //! the times of their session before.
 
+use super::class_report::MeasuredAgain;
 use super::history::{self, History};
 use super::judged_session::Sessions;
-use super::node_report::MeasuredAgain;
 use super::rounds_of_runs;
 
 /// The nodes of the latest session whose times there are not compared with their earlier sessions, the slowest first.

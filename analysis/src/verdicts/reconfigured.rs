@@ -3,7 +3,8 @@
 //! class shows what the change did.
 
 use super::ClassRows;
-use super::node_report::{ChangedFact, NodeReport, Reconfigured};
+use super::class_report::{ChangedFact, Reconfigured};
+use super::node_report::NodeReport;
 use super::odd_facts::{self, KnownFacts};
 use super::odd_nodes::{differences, is_each_work_one_class};
 use crate::stats::{node_median, within_nodes};

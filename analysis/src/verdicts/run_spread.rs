@@ -1,7 +1,7 @@
 //! How much slower the runs of a class are than its fastest run.
 
+use super::class_report::{RunSpread, ShareSlower};
 use super::judged_session::JudgedSession;
-use super::node_report::{RunSpread, ShareSlower};
 use crate::table::RunTable;
 use std::collections::BTreeMap;
 

@@ -2,7 +2,7 @@
 
 use super::escaped;
 use crate::render::cells::percent;
-use crate::verdicts::node_report::RunSpread;
+use crate::verdicts::class_report::RunSpread;
 use pmmpi::text::count;
 
 /// Width of the picture, in its own units.
