@@ -10,10 +10,11 @@ const HEAD: &str = "\
 This page is generated from src/events/metrics/metrics.toml and src/events/metrics/cpus/*.toml. After a change there,
 `PMMPI_WRITE_DOCS=1 cargo test --release --workspace --exclude pmmpi-runner --lib metrics` writes the page again.
 
-The names in a formula are quantities or names of the processor's event table. For each name, the table has an event, a
-formula, or the reason why it has neither. A table that is like another table shows only the differences: `dropped`
-marks a name that the other table has and this table does not have. If the table has no event for a name, you can count
-an event under this name, for example `--events cpu/event=0x41,name=dc_misses/`. pmmpi then uses this count.
+Each name in a formula is a quantity (section [Quantities](#quantities)) or a name of the processor's event table. For
+each of its names, the event table has an event, a formula, or the reason why there is neither. A table that is like
+another table shows only the differences: `dropped` marks a name that the other table has and this table does not have.
+If the table has no event for a name, you can count an event under this name, for example `--events
+cpu/event=0x41,name=dc_misses/`. pmmpi then uses this count.
 
 A value has the worst [quality](measuring.md#counters) of its counts: exact is better than scaled, and scaled is better
 than partial. A missing value has a reason, for example the missing count, the divisor that is 0, or the check that
