@@ -76,8 +76,9 @@ impl RunFlag {
                  launcher binds the ranks"
             }
             Self::MoreRanksThanCores => {
-                "a node has more ranks than cores on which these ranks may run: ranks share cores. If there are also fewer hardware \
-                 threads than ranks, ranks wait for each other"
+                "the ranks of a node share cores, because they may run on fewer cores than there are ranks. \
+                 If they may also run on fewer hardware threads than there are ranks, ranks wait for each \
+                 other"
             }
             Self::MovedRanks => {
                 "a rank began its work on one core, and ended its work on another core: the Linux kernel moved the rank"
@@ -90,11 +91,12 @@ impl RunFlag {
                  from these metrics: count fewer groups at once, or use `pmmpi repeat --groups`"
             }
             Self::BelowTurboStep => {
-                "cores ran more than 5 % below the frequency that they could reach: the turbo step (the highest \
-                 frequency for this number of active cores) or, if it is lower, the maximum frequency that is \
-                 set. Look at power and temperature, at wide vector instructions, which have lower steps, and \
-                 at other programs on the sockets. The report shows this flag only if all nodes have the fact \
-                 `turbo_steps`, which only root can read, and no node has turbo off"
+                "cores ran more than 5 % below the frequency that they could reach. This frequency is the \
+                 lower of two: the turbo step (the highest frequency for this number of active cores), and \
+                 the maximum frequency that is set. Look at power and temperature, at wide vector \
+                 instructions (they lower the turbo step), and at other programs on the sockets. The report \
+                 does not show this flag if turbo is off on a node, or if the fact `turbo_steps` of a node \
+                 is unknown (only root can read it)"
             }
             Self::ShortEntries => {
                 "the entries of a region took less than 1 ms on average: their counts contain a part of the \
