@@ -23,8 +23,8 @@ page again.
 const FLAGS: &str = "\
 ## Flags of a measurement
 
-Counts, or the places of the ranks, may show that the measurement itself is questionable. The report then shows a flag
-with the metrics of the run (`runs[].flags` in JSON).
+Counts, times, the places of the ranks or the facts of the nodes may show that the measurement itself is questionable.
+The report then shows a flag with the metrics of the run (`runs[].flags` in JSON).
 
 | code | meaning | use the measurement |
 |---|---|---|
