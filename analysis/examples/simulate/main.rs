@@ -93,9 +93,9 @@ fn reference() {
         "(`analysis/examples/simulate/methods.rs`). The last row counts runs, not nodes: it is pmmpi's test"
     );
     println!(
-        "for slow runs. This test uses Benjamini-Hochberg (BH) at 1 % over all runs of the class. A slow run"
+        "for slow runs. This test uses Benjamini-Hochberg (BH) at 1 % over all runs of the class. A run is"
     );
-    println!("must also be more than 2 % slower than the median of its node.\n");
+    println!("found if it passes this test and is more than 2 % slower than the median of its node.\n");
     for count in [FLEETS, MANY] {
         println!("{count} fleets:\n");
         heading();

@@ -42,36 +42,37 @@ pub fn print(part: u64) {
         "SLOW-TAIL, in all classes. \"`slower_by_at_least` true\" is the share of these nodes for which this"
     );
     println!(
-        "limit is true. \"Slower by 3 %\" is the share that is really more than 3 % slower. \"Pairs of nodes"
+        "limit is true. \"Slower by 3 %\" is the share of these nodes that are really more than 3 % slower."
     );
     println!(
-        "with SLOW-TAIL or more, in the wrong order\" is the share of their pairs for which the report lists"
+        "\"Pairs of nodes with SLOW-TAIL or more, in the wrong order\" is the share of the pairs of these nodes"
     );
     println!(
-        "the less slow node first (only pairs that differ by more than 1 % count). \"Warned\" is the share of"
+        "in which the report lists the less slow node first. (A pair counts only if its nodes differ by more"
     );
     println!(
-        "the fleets for which the report gives the warning that fits the row: `few-anchors`, `round-effects`,"
+        "than 1 %.) \"Warned\" is the share of the fleets for which the report gives the warning that fits the"
+    );
+    println!("row: `few-anchors`, `round-effects`, `time-order`, `dependent-runs`, `unequal-runs` or");
+    println!(
+        "`bimodal-class`. \"Rounding warned\" refers to `rounded-times`, \"noise warned\" to `noise-floor`,"
     );
     println!(
-        "`time-order`, `dependent-runs`, `unequal-runs` or `bimodal-class`. \"Rounding warned\" refers to"
+        "\"round effects warned\" to `round-effects`, \"composition warned\" to `composition-changed`, and \"class"
     );
     println!(
-        "`rounded-times`, \"noise warned\" to `noise-floor`, \"round effects warned\" to `round-effects`,"
+        "warned\" to `class-moved`. \"Class moved\" means that the report finds a change of the class. \"Drains\""
     );
     println!(
-        "\"composition warned\" to `composition-changed`, and \"class warned\" to `class-moved`. \"Class moved\""
+        "are nodes that the report advises to drain. A drain is false if the node is at most 5 % slower than"
     );
     println!(
-        "means that the report finds a change of the class. \"Drains\" are nodes that the report advises to"
-    );
-    println!("drain. A drain is false if the node is at most 5 % slower than the median of the other nodes.");
-    println!(
-        "\"Stated\" is the limit that pmmpi promises, or the condition for the warning. It is empty if pmmpi"
+        "the median of the other nodes. \"Stated\" is the limit that pmmpi promises, or the condition for the"
     );
     println!(
-        "promises nothing. We chose the methods and the limits with other seeds than those of this page.\n"
+        "warning. It is empty if pmmpi promises nothing. We chose the methods and the limits with other seeds"
     );
+    println!("than those of this page.\n");
     println!("| case | fleets | result | stated | measured |\n|---|---|---|---|---|");
     for Case { name, fleets, rates, stated } in cases() {
         let fleets = (fleets / part).max(1);
@@ -147,8 +148,9 @@ fn suspects() -> Vec<Case> {
     for (nodes, slow, by, others) in
         [(200, 1, 0.06, 1), (200, 1, 0.06, 2), (100, 30, 0.1, 21), (44, 15, 0.1, 9)]
     {
+        let slow_nodes = if slow == 1 { "this node".to_owned() } else { format!("these {slow} nodes") };
         let name = format!(
-            "{nodes} nodes, {slow} of them {:.0} % slow; second session: all slow nodes and {}",
+            "{nodes} nodes, {slow} of them {:.0} % slow; second session: {slow_nodes} and {}",
             100.0 * by,
             healthy(others)
         );

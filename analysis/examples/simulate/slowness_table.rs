@@ -91,7 +91,7 @@ fn rows() -> Vec<(&'static str, Fleet, u64)> {
         ("the same, 3 % of runs slow", Fleet { slow_runs: 0.03, ..SC18 }, 400),
         ("the same, 10 % of runs slow", Fleet { slow_runs: 0.1, ..SC18 }, 400),
         ("20 x 7, 10 % of runs slow", Fleet { nodes: 20, slow_runs: 0.1, ..SC18 }, 1000),
-        ("190 x 7, 1 % of runs slow, with fewer counts", Fleet { truth: Truth::Falls, ..SC18 }, 400),
+        ("190 x 7, 1 % of runs slow, with lower counts", Fleet { truth: Truth::Falls, ..SC18 }, 400),
         ("190 x 7, no slow runs, the two counters have a correlation of 0.3 with the time", moderate, 400),
         (
             "190 x 3, no slow runs, the two counters have a correlation of 0.3 with the time",

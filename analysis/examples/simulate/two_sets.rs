@@ -81,8 +81,8 @@ pub fn print() {
          \"Each\" means that each set has sessions of its own. In the columns \"equal sets\", both sets have\n\
          the same true time, so each difference that pmmpi finds is false. \"Smallest visible difference\"\n\
          is the mean of the column VISIBLE over the comparisons of equal sets. For the last column, each\n\
-         comparison is repeated with new runs, whose true times differ by the VISIBLE of this comparison\n\
-         (not by the mean).\n",
+         comparison is repeated with new runs: the true times of the two sets now differ by the VISIBLE of\n\
+         this comparison (not by the mean).\n",
         SIGMA * 100.0,
         SESSIONS * 100.0
     );
@@ -97,7 +97,7 @@ pub fn print() {
         ("in one session", How::Together),
         ("in one session, one node varies 20 times as much", How::OneNoisy),
         ("in one session, 5 % of the runs are 10 % slower", How::SlowRuns),
-        ("in turns, the machine drifts by 5 %", How::InTurns),
+        ("in turns, while all nodes become 5 % slower", How::InTurns),
         ("in one session each", How::Apart),
         ("in two sessions each", How::TwoApart),
         ("in three sessions each", How::ThreeApart),
