@@ -45,34 +45,36 @@ pub fn print(part: u64) {
         "limit is true. \"Slower by 3 %\" is the share of these nodes that are really more than 3 % slower."
     );
     println!(
-        "\"Pairs of nodes with SLOW-TAIL or more, in the wrong order\" is the share of the pairs of these nodes"
+        "\"Pairs of nodes with SLOW-TAIL or more, in the wrong order\" is the share of the pairs of these"
     );
     println!(
-        "in which the report lists the less slow node first. (A pair counts only if its nodes differ by more"
+        "nodes in which the report lists the less slow node first. (A pair counts only if its nodes differ by"
     );
     println!(
-        "than 1 %.) \"Warned\" is the share of the fleets for which the report gives the warning that fits the"
+        "more than 1 %.) \"Warned\" is the share of the fleets for which the report gives the warning that"
     );
-    println!("row: `few-anchors`, `round-effects`, `time-order`, `dependent-runs`, `unequal-runs` or");
+    println!(
+        "fits the row: `few-anchors`, `round-effects`, `time-order`, `dependent-runs`, `unequal-runs` or"
+    );
     println!(
         "`bimodal-class`. \"Rounding warned\" refers to `rounded-times`, \"noise warned\" to `noise-floor`,"
     );
     println!(
-        "\"round effects warned\" to `round-effects`, \"composition warned\" to `composition-changed`, and \"class"
+        "\"round effects warned\" to `round-effects`, \"composition warned\" to `composition-changed`, and"
     );
     println!(
-        "warned\" to `class-moved`. \"Class moved\" means that the report finds a change of the class. \"Drains\""
+        "\"class warned\" to `class-moved`. \"Class moved\" means that the report finds a change of the"
     );
     println!(
-        "are nodes that the report advises to drain. A drain is false if the node is at most 5 % slower than"
+        "class. \"Drains\" are nodes that the report advises to drain. A drain is false if the node is at"
     );
     println!(
-        "the median of the other nodes. \"Stated\" is the limit that pmmpi promises, or the condition for the"
+        "most 5 % slower than the median of the other nodes. \"Stated\" is the limit that pmmpi promises, or"
     );
     println!(
-        "warning. It is empty if pmmpi promises nothing. We chose the methods and the limits with other seeds"
+        "the condition for the warning. It is empty if pmmpi promises nothing. We chose the methods and the"
     );
-    println!("than those of this page.\n");
+    println!("limits with other seeds than those of this page.\n");
     println!("| case | fleets | result | stated | measured |\n|---|---|---|---|---|");
     for Case { name, fleets, rates, stated } in cases() {
         let fleets = (fleets / part).max(1);

@@ -33,22 +33,22 @@ pub fn print() {
     println!("only the number of DIMMs does.");
     println!();
     println!(
-        "A finding, within or between nodes, is false if the counter or fact has nothing to do with the"
-    );
-    println!("time. In the row with DIMMs, the two counters have nothing to do with the time either, so a");
-    println!(
-        "finding of one of them is false, too. \"Only counts longer\" is the share of the found counters"
+        "A finding, within or between nodes, is false if the counter or fact has nothing to do with the time."
     );
     println!(
-        "that the report marks with \"=time\". For such a counter, the report finds no higher rate in slow"
+        "In the row with DIMMs, the two counters have nothing to do with the time either, so a finding of one"
     );
     println!(
-        "runs, so perhaps the counter only counts for a longer time. \"Mean rho\" is the mean correlation"
+        "of them is false, too. \"Only counts longer\" is the share of the found counters that the report"
     );
     println!(
-        "(rho) of the two counters with the time. \"Intervals that contain the true value\" is the share of"
+        "marks with \"=time\". For such a counter, the report finds no higher count per second in slow runs,"
     );
-    println!("the intervals of rho that contain this mean.\n");
+    println!(
+        "so perhaps the counter only counts for a longer time. \"Mean rho\" is the mean correlation (rho) of"
+    );
+    println!("the two counters with the time. \"Intervals that contain the true value\" is the share of the");
+    println!("intervals of rho that contain this mean.\n");
     println!(
         "| case | fleets | found within nodes | fact found between nodes | only counts longer | mean rho | \
          intervals that contain the true value | classes with a false finding | \
