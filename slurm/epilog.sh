@@ -18,7 +18,8 @@ record() {
     sum() { cat "$@" 2> /dev/null | awk '{ sum += $1 } END { print NR ? sum : "-" }'; }
     local cpu first throttled=()
     for cpu in "$sys"/cpu/cpu[0-9]*; do
-        # All hardware threads of a core show the same count, that of the core. So the sum has only the first thread.
+        # All hardware threads of a core show the same count, that of the core. So the sum takes the count of only the
+        # first hardware thread of each core.
         { IFS=,- read -r first _ < "$cpu/topology/thread_siblings_list"; } 2> /dev/null || continue
         [ "$cpu" != "$sys/cpu/cpu$first" ] || throttled+=("$cpu/thermal_throttle/core_throttle_count")
     done
