@@ -23,7 +23,7 @@ family mpich
 END
 )
 if [ -z "$family" ]; then
-    echo "build-runner: $mpicc: its mpi.h is neither Open MPI's nor of the MPICH family (MPICH, Intel MPI, MVAPICH, Cray)." >&2
+    echo "build-runner: $mpicc: its mpi.h belongs neither to Open MPI nor to the MPICH family (MPICH, Intel MPI, MVAPICH, Cray)." >&2
     echo "              Without a runner, pmmpi measures MPI programs as usual, but it measures each rank of a plain" >&2
     echo "              program alone, and cannot screen several nodes." >&2
     exit 1
