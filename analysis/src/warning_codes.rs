@@ -110,7 +110,7 @@ codes! {
         "run.pmr: is damaged: its checksum does not match"
     DependentRuns "dependent-runs"
         "Successive runs of a node are alike, so they give less information than the same number of \
-         independent runs. The verdicts take this into account. The intervals of medians do not, so they \
+         independent runs. The verdicts allow for this, but the intervals of medians do not: these intervals \
          are too narrow."
         "Leave more time between the runs of a node: `pmmpi repeat --compare` runs a second launch command between two \
          runs. Or start the launches one by one, with pauses, and give all runs the same label `session`."
@@ -239,8 +239,8 @@ codes! {
          hardware, or ends before it has read the hardware."
         "the run has no record of the hardware of n0222"
     NoiseFloor "noise-floor"
-        "Times vary too much, or their bounds are too far apart, to detect a node that is slower by \
-         --delta."
+        "The report cannot detect a node that is slower by --delta, because times vary too much or their \
+         bounds are too far apart."
         "Measure longer work, or more runs."
         "a node's median is uncertain by 13.4 %: the report cannot detect a node that is 3.0 % slower (./hpl)"
     NotInTurns "not-in-turns"
@@ -271,11 +271,11 @@ codes! {
         "pmmpi did not count some entries of regions: the program uses too many region names, it nests regions too deeply, or \
          a barrier failed."
         "Use few region names, one for each kind of work, and end each region that the program begins."
-        "pmmpi did not count 12 entries of regions: it counts only the first 255 region names, only 64 \
-         levels of nesting, and no entry with a failed barrier"
+        "pmmpi did not count 12 entries of regions: it counts only the first 255 region names and 64 levels \
+         of nesting, and leaves out entries with a failed barrier"
     RejectedRows "rejected-rows"
-        "Some rows or values of a file are not valid, or an earlier row is of the same run. pmmpi leaves these rows or values \
-         out."
+        "pmmpi leaves out some rows or values of a file, because they are not valid, or because an earlier \
+         row is of the same run."
         "docs/import.md lists what pmmpi reads from each tool's files."
         "pmmpi left out 1 row: times.csv:12: elapsed_s: -3 is not a time above zero"
     RepeatedRows "repeated-rows"
@@ -296,10 +296,11 @@ codes! {
          such as the file system, the network or the power."
         "the rounds of the session differ by 12.0 %: the report corrects the times of each round (./hpl)"
     RoundedTimes "rounded-times"
-        "The times have a coarse resolution. If rounding can explain a difference, this difference is no reason for a verdict."
+        "The times have a coarse resolution. If rounding can explain a difference, the report does not \
+         call a node slow or fast because of this difference."
         "Use times with more digits, or measure longer work."
-        "the times are multiples of 1 s, which is 9.6 % of the class median: pmmpi can detect a node only if the \
-         node is at least about 12.6 % slower (./hpl)"
+        "the times are multiples of 1 s, which is 9.6 % of the class median: the report can detect a slow \
+         node only if it is slower by about 12.6 % or more (./hpl)"
     SeparateJobs "separate-jobs"
         "MPI saw fewer ranks than the launcher started: each of several jobs did the whole work."
         "Start the program with the launcher of its own MPI. `--on-mismatch abort` ends such jobs."
@@ -332,16 +333,17 @@ codes! {
          depend on this. The report cannot tell a slow node from a slow hour."
         "Measure all nodes in rounds: each node once, then each node again."
         "nodes measured one after another have similar times (von Neumann's ratio 0.31; about 2 if the order \
-         has no effect): the moment of the measurement may explain a slowdown of up to 7.9 %; with --delta \
-         added, a node is SLOW or SLOW-TAIL only if it is certainly more than 11.1 % slower than its class \
-         (./hpl)"
+         has no effect): the moment of the measurement may explain a slowdown of up to 7.9 %; therefore a \
+         node is SLOW or SLOW-TAIL only if it is certainly more than 11.1 % (this slowdown and --delta \
+         together) slower than its class (./hpl)"
     TruncatedFile "truncated-file"
         "The end of a run file is missing."
         "Copy the file again from the machine that measured the run."
         "run.pmr: is truncated: 100 of 200 bytes"
     TrustFile "trust-file"
         "The report cannot use a file of `pmmpi validate`."
-        "Run `pmmpi validate` again on a node with the processor in the file's name, or remove the file."
+        "Run `pmmpi validate` again on a node with the processor that the name of the file gives, or remove \
+         the file."
         "the report does not use trust-AuthenticAMD-25-1-1-0xa0011d5.json, because it has more than 4194304 \
          bytes"
     UncountedEvents "uncounted-events"

@@ -190,7 +190,7 @@ impl fmt::Display for WhyUnavailable {
             ),
             WhyUnavailable::NeverScheduled => f.write_str(
                 "never counted: there were more events than free counters, or the program started another \
-                 program, which the Linux kernel does not count because this user may not read its file",
+                 program, whose file this user may not read (the Linux kernel does not count such a program)",
             ),
             WhyUnavailable::NoSnapshot => f.write_str("the rank did not complete its work"),
             WhyUnavailable::NotOnItsCores => f.write_str(

@@ -45,7 +45,7 @@ pub const USAGE_COUNTS: [(&str, &str); 3] = [
     (
         "huge_page_bytes",
         "bytes of memory that programs of the node got as transparent huge pages, including pages that \
-         the Linux kernel joined from small pages; reserved huge pages (hugetlbfs) do not count",
+         the Linux kernel joined from small pages, but not reserved huge pages (hugetlbfs)",
     ),
     (
         "network_bytes_sent",

@@ -330,7 +330,8 @@ impl From<ByPlace> for Level {
 /// What makes a report fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum FailOn {
-    /// A node is slower than its class, its peers or its past, or a screen's kernel computed a wrong result
+    /// A node is slower than its class, its peers or its own earlier sessions, or a screen's kernel computed
+    /// a wrong result
     Slow,
     /// A node is slow or may be slow, or a kernel of a screen failed or computed a wrong result
     Suspect,

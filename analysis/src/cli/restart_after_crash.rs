@@ -63,8 +63,9 @@ pub fn supervise(reads_a_pipe: bool, work: impl Fn(Decoding) -> u8, give_up: imp
             Some(file) if reads_a_pipe => {
                 let file = file.display();
                 return give_up(&format!(
-                    "{file} is damaged, or needs too much memory: {why}. Leave this file out. To skip it, \
-                     pmmpi would have to read all other input again, and pmmpi cannot read a pipe a second time"
+                    "{file} is damaged, or needs too much memory: {why}. Leave out this file. pmmpi itself \
+                     cannot skip the file: it would have to read all other input again, but one of the paths \
+                     is a pipe, and pmmpi cannot read a pipe a second time"
                 ));
             }
             Some(file) if !fatal.contains(&file) => fatal.push(file),

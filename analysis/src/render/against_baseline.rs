@@ -21,10 +21,8 @@ pub fn sentences(screen: &ScreenReport) -> Vec<String> {
     let same: Vec<String> =
         kernels.iter().filter(is_same).map(|classes| shortened(&classes[0].kernel)).collect();
     if !same.is_empty() {
-        sentences.push(format!(
-            "kernels in which no class certainly differs from the baseline: {}",
-            same.join(", ")
-        ));
+        sentences
+            .push(format!("kernels without a certain difference from the baseline: {}", same.join(", ")));
     }
     sentences.extend(each().filter_map(|(of, all)| {
         let why = of.null_reasons.get("moved")?;

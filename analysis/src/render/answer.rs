@@ -253,7 +253,7 @@ pub fn meaning(verdict: Verdict) -> Option<&'static str> {
             "faster than its class by more than --delta (default: 3 %), and an outlier in the class: its \
              results may be wrong, or its configuration differs from that of the class",
         ),
-        Verdict::Wrong => Some("computed a wrong result, so its times do not count"),
+        Verdict::Wrong => Some("computed a wrong result; the report does not use the times of wrong results"),
         Verdict::Ok => None,
     }
 }

@@ -41,15 +41,15 @@ pub fn reasons(report: &Report) -> Vec<String> {
             let all = count(screen.screened.len(), "node");
             format!(
                 "{kernel} failed on all {all}, so the reason is {kernel} or its options, not the nodes: the list \
-                 leaves these failures out"
+                 ignores these failures"
             )
         }));
         let kernels = screen.kernels.iter().map(|of| &of.kernel);
         lines.extend(kernels.filter(|kernel| slowed_together(screen, kernel)).map(|kernel| {
             let (slowed, all) = slowed_of_all(screen, kernel);
             format!(
-                "{kernel} is slower than in earlier screens on {slowed} of {}, perhaps because of something that all \
-                 nodes share: the list leaves this slowdown out",
+                "on {slowed} of {}, {kernel} is slower than in earlier screens, perhaps because of something \
+                 that all nodes share: the list ignores this slowdown",
                 count(all, "node")
             )
         }));

@@ -50,7 +50,8 @@ fn about_nodes(text: &mut String, report: &Report) {
     gauge(
         text,
         "pmmpi_nodes",
-        "Number of nodes per verdict. A node counts once per class. NONE: the report compares the node with no other node.",
+        "Number of nodes per verdict. A node in several classes counts in each class. \
+         NONE: the report does not compare the node with other nodes.",
         samples,
     );
     let accounted = &report.accounted;
@@ -110,13 +111,19 @@ fn about_nodes(text: &mut String, report: &Report) {
         let of = [("node", Some(&*flaky.node)), ("class", Some(&*flaky.class))];
         (labels(&of), flaky.slow_runs as f64 / flaky.runs as f64)
     });
-    gauge(text, "pmmpi_node_flaky_runs_ratio", "Share of a flaky node's runs that are slow.", flaky);
+    gauge(text, "pmmpi_node_flaky_runs_ratio", "Share of slow runs among the runs of a flaky node.", flaky);
     let drift = report.drift_now().map(|drift| {
         let of =
             [("node", Some(&*drift.node)), ("class", Some(&*drift.class)), ("since", drift.since.as_deref())];
         (labels(&of), drift.change)
     });
-    gauge(text, "pmmpi_node_drift_ratio", "How much slower a node became, relative to its class.", drift);
+    gauge(
+        text,
+        "pmmpi_node_drift_ratio",
+        "Drift of a node: how much slower it became relative to its class, since the session in the label \
+         since.",
+        drift,
+    );
 }
 
 fn about_screen(text: &mut String, screen: &ScreenReport) {
@@ -192,8 +199,8 @@ fn about_history(text: &mut String, report: &Report) {
     gauge(
         text,
         "pmmpi_node_history_change_ratio",
-        "How much slower a node is than it was; below 0 if it is faster. Nodes with the verdict SAME have no \
-         value.",
+        "How much slower a node is than in its earlier sessions; below 0 if it is faster. Nodes with the \
+         verdict SAME have no value.",
         changes,
     );
 }

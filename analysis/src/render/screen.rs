@@ -165,9 +165,9 @@ pub fn gate(screen: &ScreenReport) -> Vec<String> {
 /// The upper end for a node that is fit.
 fn how_fast(asked: &GateAnswer) -> String {
     match asked.slower_by_at_most.filter(|most| *most > 0.0) {
-        None => "in no kernel is it slower than its class (with a probability of 99 %)".to_owned(),
+        None => "with a probability of 99 %, it is not slower than its class in any kernel".to_owned(),
         Some(most) => format!(
-            "in no kernel is it more than {:.1} % slower than its class (with a probability of 99 %)",
+            "with a probability of 99 %, it is at most {:.1} % slower than its class in each kernel",
             most * 100.0
         ),
     }

@@ -134,8 +134,8 @@ pub fn warnings(run: &Run) -> Vec<Warning> {
         warnings.push(Warning::new(
             WarningCode::RegionsLeftOut,
             format!(
-                "pmmpi did not count {entries}: it counts only the first {MOST} region names, only 64 levels of \
-                 nesting, and no entry with a failed barrier"
+                "pmmpi did not count {entries}: it counts only the first {MOST} region names and 64 levels \
+                 of nesting, and leaves out entries with a failed barrier"
             ),
         ));
     }

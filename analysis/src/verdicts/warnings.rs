@@ -146,16 +146,16 @@ fn told_of_units(session: &JudgedSession, centre: f64, delta: f64) -> Option<Str
     let (whose, who, unit) = match (units.class, most) {
         (class, Some(unit)) if class.is_none_or(|class| class < unit) => {
             let nodes = count(units.coarser.len(), "node");
-            (format!("the times of {nodes}"), "such a node", unit)
+            (format!("the times of {nodes}"), "such a slow node", unit)
         }
-        (class, _) => ("the times".to_owned(), "a node", class?),
+        (class, _) => ("the times".to_owned(), "a slow node", class?),
     };
     let from = least.filter(|least| *least < unit).map(|least| format!("{least} s to ")).unwrap_or_default();
     let of_time = unit / centre.exp();
     (of_time >= WORTH_A_WARNING).then(|| {
         format!(
-            "{whose} are multiples of {from}{unit} s, which is {} of the class median: pmmpi can detect {who} only if \
-             the node is at least about {} slower",
+            "{whose} are multiples of {from}{unit} s, which is {} of the class median: the report can detect \
+             {who} only if it is slower by about {} or more",
             percent(of_time),
             percent(delta + of_time)
         )
@@ -189,8 +189,9 @@ fn of_time_order(order: &TimeOrder, delta: f64) -> String {
     };
     let range = order.range();
     format!(
-        "{found}: the moment of the measurement may explain a slowdown of up to {}; with --delta added, \
-         {who} is SLOW or SLOW-TAIL only if it is certainly more than {} slower than its class",
+        "{found}: the moment of the measurement may explain a slowdown of up to {}; therefore {who} is \
+         SLOW or SLOW-TAIL only if it is certainly more than {} (this slowdown and --delta together) slower \
+         than its class",
         percent(range.exp_m1()),
         percent((range + delta.ln_1p()).exp_m1())
     )

@@ -45,8 +45,8 @@ fn a_node_that_may_be_as_slow_as_a_node_to_drain_is_not_fit() {
         let percent = format!("{:.1} %", most * 100.0);
         if is_fit {
             let said = format!(
-                "n01 is fit to return: in no kernel is it more than {percent} slower than its class (with a probability \
-                 of 99 %)"
+                "n01 is fit to return: with a probability of 99 %, it is at most {percent} slower than its \
+                 class in each kernel"
             );
             assert_eq!(answer(&files, "n01"), (Some(0), said));
         } else {

@@ -191,8 +191,8 @@ fn few_nodes_that_slowed_down_together_are_not_avoided() {
         let (together, why) = list("together", |_| SLOWED);
         assert_eq!(together, "", "{why}");
         let said = format!(
-            "triad is slower than in earlier screens on {nodes} of {nodes} nodes, perhaps because of something that all \
-             nodes share: the list leaves this slowdown out"
+            "on {nodes} of {nodes} nodes, triad is slower than in earlier screens, perhaps because of \
+             something that all nodes share: the list ignores this slowdown"
         );
         assert!(why.contains(&said), "{why}");
     }

@@ -42,8 +42,8 @@ fn a_kernel_that_fails_everywhere_is_no_reason_to_avoid_nodes() {
     assert!(err(&list).contains("pmmpi: n02: FAILED: triad failed in 3 of 3 runs\n"), "{}", err(&list));
     assert!(
         err(&list).contains(
-            "dgemm failed on all 6 nodes, so the reason is dgemm or its options, not the nodes: the list leaves \
-             these failures out"
+            "dgemm failed on all 6 nodes, so the reason is dgemm or its options, not the nodes: the list \
+             ignores these failures"
         ),
         "{}",
         err(&list)

@@ -129,8 +129,8 @@ Example: srun -N 100 --ntasks-per-node=1 pmmpi screen --archive DIR --suggest
 If a check is not ok, doctor shows a fix if there is one. It changes nothing. In
 an MPI job, one rank per node reports.
 
-Exit status: 1 if a check is broken (with --fail-on limits: not ok), otherwise 0;
-2: the command line is wrong; 125: pmmpi failed.
+Exit status: 1: a check is broken (with --fail-on limits: broken or limits);
+0: otherwise; 2: the command line is wrong; 125: pmmpi failed.
 
 Example: pmmpi doctor
          srun -N4 -n4 -o doctor-%N.json pmmpi doctor --format json
@@ -151,10 +151,10 @@ Examples:
     List(List),
     /// Find out which counters you can trust here
     #[command(after_help = "`validate` runs test loops with known counts, and compares the measured counts
-with the known counts. This takes some seconds, or longer with --ceilings. If
-all test loops ran on all kinds of cores, pmmpi saves the result in the folder
-PMMPI_TRUST (default: XDG_STATE_HOME/pmmpi or ~/.local/state/pmmpi), in place of
-an earlier result for this kind of processor.
+with the known counts. This takes some seconds, or longer with --ceilings.
+Without --kernel, if pmmpi used all kinds of cores, it saves the result in the
+folder PMMPI_TRUST (default: XDG_STATE_HOME/pmmpi or ~/.local/state/pmmpi). The
+new result replaces an earlier one for this kind of processor.
 
 Exit status: 1: at least one event is unusable; 0: none is;
 2: the command line is wrong; 125: pmmpi failed.
@@ -294,8 +294,8 @@ pub struct MeasurementArgs {
     /// Count in this scope: task (default), core or socket
     #[arg(long, value_name = "WHERE", value_enum, hide_possible_values = true)]
     pub scope: Option<ScopeArg>,
-    /// Expect N instructions: instructions=N for the whole work of one rank; PART:instructions=N for one rank in one
-    /// entry of the region PART, or for one entry of the probe PART
+    /// Number of instructions that you expect: instructions=N of one rank in the whole work, or
+    /// PART:instructions=N of one rank in one entry of the region PART (or of one entry of the probe PART)
     #[arg(long, value_name = "WHAT", hide = true)]
     pub expect: Vec<String>,
     /// Allow clock rate errors of up to N ppm

@@ -161,7 +161,7 @@ pub struct KernelArgs {
     /// Memory for the arrays of the kernel
     #[arg(long)]
     pub memory: Option<String>,
-    /// Number of ranks on the node; each takes an equal part of a --memory in percent
+    /// Number of ranks on the node; if --memory is in percent, each rank takes an equal part of it
     #[arg(long, default_value_t = 1)]
     pub ranks_of_node: u32,
     /// Stores of triad

@@ -182,8 +182,8 @@ fn expectation(text: &str) -> Result<ExpectedInstructions, Failure> {
     });
     parsed.ok_or_else(|| {
         Failure::own(format_args!(
-            "--expect {text}: expected instructions=N, or PART:instructions=N for one entry of the region or \
-             probe PART, such as solve:instructions=1200000"
+            "--expect {text}: expected instructions=N, or PART:instructions=N (PART is the name of a region \
+             or probe), such as solve:instructions=1200000"
         ))
     })
 }

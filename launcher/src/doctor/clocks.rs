@@ -30,7 +30,11 @@ pub fn clock_source(machine: &dyn Machine) -> Check {
         );
     };
     if FAST.contains(&current.as_str()) {
-        return Check::ok(NAME, current, "programs read this clock in user mode, in tens of nanoseconds");
+        return Check::ok(
+            NAME,
+            current,
+            "programs read this clock in user mode, which takes tens of nanoseconds",
+        );
     }
     let available = machine.text("sys/devices/system/clocksource/clocksource0/available_clocksource");
     let has_tsc = available.is_some_and(|all| all.split_ascii_whitespace().any(|source| source == "tsc"));
@@ -91,8 +95,8 @@ pub fn time_service(machine: &dyn Machine) -> Check {
                 return Check::limits(
                     NAME,
                     found,
-                    "the bounds of a run become wider: each rank compares the clock with a clock that is \
-                     never slewed, and pmmpi adds the slew to the bounds",
+                    "each rank measures the slew of its clock, and pmmpi widens the bounds of the run by \
+                     this slew",
                     format!(
                         "chronyc tracking || ntpq -p   # wait until the correction is at most {limit_ppm} ppm"
                     ),

@@ -80,7 +80,7 @@ pub fn launchers(machine: &dyn Machine) -> Check {
     }
     if found.is_empty() && machine.program("srun").is_none() {
         let meaning = "pmmpi also knows other launchers, such as flux run, jsrun and aprun. Without any launcher, pmmpi can \
-             measure only programs that start without one";
+             measure only programs that need no launcher";
         return Check::limits(NAME, "no mpirun, mpiexec or srun in PATH", meaning, GET_MPI);
     }
     let one = |found: &Found| {

@@ -33,7 +33,7 @@ pub fn hypervisor(machine: &dyn Machine) -> Check {
     Check::limits(
         NAME,
         format!("virtual machine{whose}{stolen}"),
-        "the host may take processor time away, and the elapsed time of a run includes this time; \
+        "the host may take away processor time, and the elapsed time of a run includes this time; \
          frequency and counters are visible only if the host shows them",
         "# measure on bare metal, or pin this machine's processors on the host: virsh vcpupin",
     )

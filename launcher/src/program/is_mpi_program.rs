@@ -134,8 +134,8 @@ pub fn unseen(program: &Path) -> &'static str {
             "the program's C library is musl, but the agent works only in programs that use glibc"
         }
         _ if mode & 0o6000 != 0 => {
-            "the program has the set-user-id or set-group-id bit, so the loader ignores LD_PRELOAD, which \
-             loads the agent"
+            "the program has the set-user-id or set-group-id bit, so the loader ignores LD_PRELOAD and \
+             does not load the agent"
         }
         _ => {
             "the program may use only MPI sessions (MPI_Session_init), may call MPI through dlopen and dlsym, \

@@ -141,7 +141,7 @@ fn kernels(text: &mut String, findings: &Findings) -> std::fmt::Result {
     if !nothing.is_empty() {
         writeln!(
             text,
-            "test loops not run, because pmmpi can count none of their events here:\n  {}",
+            "test loops not run, because pmmpi cannot count any of their events here:\n  {}",
             wrapped(&nothing.join(", "), "  ")
         )?;
     }
@@ -207,8 +207,8 @@ fn ceilings(text: &mut String, findings: &Findings) -> std::fmt::Result {
         if let Some((latency, lines)) = of.latency_ns.zip(of.lines_in_flight) {
             writeln!(text, "latency of memory, one core: {latency:.1} ns per load")?;
             let law = format!(
-                "concurrency: {lines:.0} cache lines must be in flight for the highest of these rates (Little's law: \
-                 bandwidth x latency / 64 bytes), {:.1} per core",
+                "concurrency: for the highest of these rates, {lines:.0} cache lines must be in flight, \
+                 {:.1} per core (Little's law: bandwidth x latency / 64 bytes)",
                 lines / of.hardware_threads.len() as f64
             );
             writeln!(text, "{}", wrapped(&law, "  "))?;
@@ -234,7 +234,7 @@ fn tail(text: &mut String, findings: &Findings) -> std::fmt::Result {
     match &findings.kept {
         StoredAt::In(path) => writeln!(text, "saved in {}", printable(&path.display().to_string())),
         StoredAt::NotAll => {
-            writeln!(text, "not saved: pmmpi ran only some test loops, or used only some kinds of cores")
+            writeln!(text, "not saved: --kernel selects test loops, or pmmpi used only some kinds of cores")
         }
         StoredAt::Not(_) => Ok(()), // `run` prints a warning
     }

@@ -64,7 +64,7 @@ pub fn small_sessions(report: &Report) -> Vec<String> {
             let by = match class.judged_by_latest_session {
                 0 if unjudged.contains(class.class.as_str()) => {
                     ", too few for a comparison: the report judges nodes by earlier sessions, but cannot \
-                     judge all of them"
+                     judge all nodes"
                         .to_owned()
                 }
                 0 => ", too few for a comparison: the report judges all nodes by earlier sessions".to_owned(),
