@@ -234,7 +234,7 @@ codes! {
          again."
         "n0222 changed after pmmpi had read its facts: governor from performance to powersave"
     NodeUnknown "node-unknown"
-        "A run has no record of a node's hardware, so the report compares the node with no other node."
+        "A run has no record of a node's hardware, so the report does not compare the node with other nodes."
         "Start every rank with pmmpi. There is no record if a rank needs more than 10 s to read the \
          hardware, or ends before it has read the hardware."
         "the run has no record of the hardware of n0222"

@@ -367,7 +367,7 @@ fn a_page_shows_where_nodes_lie() {
     let captions = [
         "Class 1: slowdown of 24 nodes, each relative to the median of the other nodes",
         "Class 1, 120 runs. The horizontal axis shows how much slower a run is than the fastest run; the \
-         vertical axis shows the share of the runs that are at most this much slower.",
+         vertical axis shows the share of the runs that are slower by at most this value.",
     ];
     assert_eq!(texts_of("figcaption"), captions);
     let texts = texts_of("text");

@@ -102,8 +102,8 @@ fn a_little_late_is_a_line() {
     let text = reported(&[run], "text");
     assert!(
         text.contains(
-            "\nb came last to the end barrier, at least 0.00300 s after all other nodes (latest run with \
-             several nodes); "
+            "\nin the latest run with several nodes, b came last to the end barrier, at least 0.00300 s after \
+             all other nodes; "
         ),
         "{text}"
     );
@@ -121,8 +121,8 @@ fn equal_nodes_are_not_told_apart() {
     );
     assert!(said["warnings"].as_array().unwrap().iter().all(|warning| warning["code"] != "late-node"));
     assert!(reported(&[run], "text").contains(
-        "\nthe stamps do not prove which node came last to the end barrier (latest run with several nodes); \
-         the ranks spent 1.0 % of"
+        "\nin the latest run with several nodes, the stamps do not prove which node came last to the end \
+         barrier; the ranks spent 1.0 % of"
     ));
 }
 

@@ -424,7 +424,7 @@ pub enum ModeArg {
     Mpi,
     /// As a plain program: pmmpi starts it as a child process, without the agent
     Plain,
-    /// As a plain program on all ranks together; pmmpi calls MPI_Init, so a rank can start no MPI program afterwards
+    /// As a plain program on all ranks together; pmmpi calls MPI_Init, so a rank cannot start an MPI program later
     Ranks,
 }
 

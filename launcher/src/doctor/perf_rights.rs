@@ -38,7 +38,7 @@ pub fn paranoid(machine: &dyn Machine) -> Check {
         return Check::limits(
             NAME,
             "this Linux kernel has no perf events, or /proc is not mounted",
-            "pmmpi can read no counter: all counts will be null",
+            "pmmpi cannot read any counter: all counts will be null",
             "# boot a Linux kernel with CONFIG_PERF_EVENTS=y. If /proc is not mounted:\nmount -t proc proc \
              /proc",
         );

@@ -37,7 +37,7 @@ fn sentence(changed: &Reconfigured, in_class: &str) -> String {
     let change = match changed.ci {
         Some([low, high]) if low <= 0.0 && high >= 0.0 => {
             let [low, high] = [low, high].map(|by| crate::render::cells::percent(by, 1));
-            format!("it is not certain that the time changed since {until} ({low} .. {high})")
+            format!("it is not certain that the elapsed time changed since {until} ({low} .. {high})")
         }
         ci => {
             let how = if changed.change < 0.0 { "faster" } else { "slower" };

@@ -51,7 +51,7 @@ pub fn of_class(number: usize, spread: &RunSpread) -> Option<String> {
     let session = spread.session.as_deref().map(|name| format!(" of {}", escaped(name))).unwrap_or_default();
     let title = format!(
         "Class {number}, {}{session}. The horizontal axis shows how much slower a run is than the fastest \
-         run; the vertical axis shows the share of the runs that are at most this much slower.",
+         run; the vertical axis shows the share of the runs that are slower by at most this value.",
         count(spread.runs, "run")
     );
     Some(format!(

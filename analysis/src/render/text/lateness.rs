@@ -19,8 +19,8 @@ pub fn table(text: &mut String, runs: &[RunReport], top: usize) {
         return line(
             text,
             &format!(
-                "the stamps do not prove which node came last to the end barrier (latest run with several \
-                 nodes){waiting}"
+                "in the latest run with several nodes, the stamps do not prove which node came last to the \
+                 end barrier{waiting}"
             ),
         );
     }
@@ -28,8 +28,8 @@ pub fn table(text: &mut String, runs: &[RunReport], top: usize) {
     if waited_for.share.is_none_or(|share| share < WORTH_A_WORD) {
         let (least, _) = between(waited_for.lateness_s);
         let said = format!(
-            "{last} came last to the end barrier, at least {least} s after all other nodes (latest run with \
-             several nodes){waiting}"
+            "in the latest run with several nodes, {last} came last to the end barrier, at least {least} s \
+             after all other nodes{waiting}"
         );
         return line(text, &said);
     }
