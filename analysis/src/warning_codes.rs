@@ -284,7 +284,7 @@ codes! {
         "pmmpi found 7 rows with the same content as earlier rows, and counts each run once"
     RepeatedSession "repeated-session"
         "Several screens of the same nodes have the same label `session`. The report takes each screen as a separate \
-         session. Otherwise an earlier screen could hide the present state of a node."
+         session. In one session, the runs of an earlier screen could hide the present state of a node."
         "Give each screen its own value of the label `session`, or leave out this label. Without the label, pmmpi screen \
          uses the start of the screen as the name of the session."
         "1 screen has the same label session=weekly as earlier screens in the archive: the report takes this \
@@ -314,9 +314,9 @@ codes! {
          `--class-by cpu,command,ranks,env.OMP_NUM_THREADS`. `pmmpi diff` compares two runs."
         "runs differ in env.OMP_NUM_THREADS: 8 in 33 runs, not set in 2 runs (0c5f1e, 9a22b0) (./hpl)"
     SharedRuns "shared-runs"
-        "Some runs are in both A and B. The comparison leaves them out."
+        "Some runs are in both A and B. The comparison does not use these runs."
         "Choose sets without runs in common."
-        "A and B have 7 runs in common: the comparison leaves them out"
+        "A and B have 7 runs in common: the comparison does not use them"
     SlewedClock "slewed-clock"
         "During the run, a node's clock was faster or slower than --max-drift-ppm allows. The bounds are \
          still valid, because pmmpi widened them by this rate error."

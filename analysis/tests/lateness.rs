@@ -102,8 +102,8 @@ fn a_little_late_is_a_line() {
     let text = reported(&[run], "text");
     assert!(
         text.contains(
-            "\nin the latest run with several nodes, b came last to the end barrier, at least 0.00300 s after \
-             all other nodes; "
+            "\nin the latest run with several nodes, b came last to the end barrier, at least 0.00300 s \
+             after all other nodes; "
         ),
         "{text}"
     );

@@ -40,7 +40,7 @@ fn some(units: &BTreeMap<&str, usize>) -> String {
 /// Warns of runs that are in A and in B.
 pub(super) fn about_shared(shared: usize) -> Option<Warning> {
     let message =
-        || format!("A and B have {} in common: the comparison leaves them out", count(shared, "run"));
+        || format!("A and B have {} in common: the comparison does not use them", count(shared, "run"));
     (shared > 0).then(|| Warning::new(WarningCode::SharedRuns, message()))
 }
 

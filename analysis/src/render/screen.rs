@@ -70,8 +70,8 @@ pub fn answer(screen: &ScreenReport) -> Vec<String> {
         sentences.push(format!("{} of {all} {what}: {}{more}", nodes.len(), named.join(", ")));
     }
     if !is_compared(screen) {
-        let none = "pmmpi could not compare any node: a comparison needs other nodes of the same class, or an \
-                    archive of earlier screens (see docs/screening.md)";
+        let none = "pmmpi could not compare any node: a comparison needs other nodes of the same class, or \
+                    an archive of earlier screens (see docs/screening.md)";
         sentences.push(none.to_owned());
     } else if sentences.is_empty() {
         let judged = screen.screened.iter().filter(|node| node.verdict.is_some()).count();

@@ -59,9 +59,9 @@ pub enum Command {
         after_help = "An MPI program can start only once in a launch. `repeat` repeats the launch, and
 all runs of one launch command get the same series id.
 
-With --compare, each round starts both commands: one round A, B, the next B, A.
-With --groups, each measured launch counts one of the groups. With fewer events
-at once, more counts are exact.
+With --compare, each round starts both commands: A, B in one round, B, A in the
+next. With --groups, each measured launch counts one of the groups. With fewer
+events at once, more counts are exact.
 
 Examples:
   pmmpi repeat --runs 7 --warmup 1 -- mpirun -n 4 pmmpi ./hpl
@@ -424,7 +424,8 @@ pub enum ModeArg {
     Mpi,
     /// As a plain program: pmmpi starts it as a child process, without the agent
     Plain,
-    /// As a plain program on all ranks together; pmmpi calls MPI_Init, so a rank cannot start an MPI program later
+    /// As a plain program on all ranks together; pmmpi calls MPI_Init, so a rank cannot start an MPI program
+    /// later
     Ranks,
 }
 
