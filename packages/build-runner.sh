@@ -1,5 +1,6 @@
 #!/bin/sh
-# Builds pmmpi-runner for one MPI. The runner measures plain programs, and screens nodes, under this MPI's launcher.
+# Builds pmmpi-runner for one MPI. Under this MPI's launcher, the runner measures plain programs, and makes the
+# measurements of `pmmpi screen`.
 #
 # usage: build-runner.sh MPICC BUILD_FOLDER INTO     installs INTO/pmmpi-runner-openmpi or INTO/pmmpi-runner-mpich
 set -eu

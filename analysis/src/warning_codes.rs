@@ -144,7 +144,7 @@ codes! {
         "See the program's own messages."
         "rank 3 on n0222: signal 11"
     FewAnchors "few-anchors"
-        "A session measured suspects of earlier sessions again, but the report cannot compare them with the \
+        "Suspects of earlier sessions were measured again, but the report cannot compare these nodes with the \
          class. There were too few nodes that were OK or FAST before, or the times are too coarse. The \
          suspects keep their earlier verdicts."
         "Measure the suspects again, together with at least 3 nodes of the class that were OK or FAST in an \

@@ -38,7 +38,7 @@ pub fn write(
 }
 
 /// What only pmmpi itself sets, and what PROGRAM in the usage says.
-const NOT_FOR_USERS: [&str; 3] = ["series", "round", "argv"];
+const NOT_FOR_USERS: [&str; 5] = ["series", "round", "argv", "works", "program"];
 
 /// With the options that a screen of --help has no room for.
 pub fn with_all(command: clap::Command) -> clap::Command {

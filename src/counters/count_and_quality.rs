@@ -185,12 +185,12 @@ impl fmt::Display for WhyUnavailable {
                  the counter at this place",
             ),
             WhyUnavailable::Unreadable => f.write_str(
-                "this user may execute the program's file but may not read the file, so the Linux kernel \
-                 does not count the program",
+                "this user can execute the program's file but cannot read it, so the Linux kernel counts no \
+                 events of the program",
             ),
             WhyUnavailable::NeverScheduled => f.write_str(
                 "never counted: there were more events than free counters, or the program started another \
-                 program, whose file this user may not read (the Linux kernel does not count such a program)",
+                 program, whose file this user cannot read (the Linux kernel counts no events of such a program)",
             ),
             WhyUnavailable::NoSnapshot => f.write_str("the rank did not complete its work"),
             WhyUnavailable::NotOnItsCores => f.write_str(

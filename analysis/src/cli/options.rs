@@ -77,7 +77,7 @@ Example: pmmpi export pmmpi-results -o archive && pmmpi report archive"
 
 fn compare_help() -> String {
     format!(
-        "A and B are files, folders or archives, or parts of the runs in --in PATH:
+        "A and B are files, folders or archives, or a selection of the runs in --in PATH:
 session:NAME, label:KEY=VALUE, time:FROM..TO. SLOWER: how much slower B is.
 VISIBLE (docs/compare.md): pmmpi finds 95 % of true differences of this size.
 {EXIT_STATUS}

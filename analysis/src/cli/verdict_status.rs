@@ -94,8 +94,9 @@ pub fn advice_on_moved(report: &Report, screen: &ScreenReport, fail_on: &[FailOn
     let is_asked =
         fail_on.contains(&FailOn::Moved) && !fail_on.iter().any(|what| is_found_in(report, screen, *what));
     (is_asked && is_without_earlier_screen(report, screen)).then(|| {
-        "--fail-on moved: pmmpi compared no class as a whole: an earlier screen must have done the same work \
-         on at least 5 nodes of a class, and on at least half of the nodes that the class has in this screen"
+        "--fail-on moved: pmmpi could compare no class with earlier screens. For this, earlier screens (since \
+         the last maintenance) must have done the same work on at least 5 of the class's nodes in this \
+         screen, and on at least half of them"
             .to_owned()
     })
 }

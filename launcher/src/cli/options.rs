@@ -447,9 +447,9 @@ pub enum CountersArg {
 pub enum ScopeArg {
     /// Each rank's own threads and descendants
     Task,
-    /// Like task, and everything that runs on each hardware thread of the node
+    /// What task counts, plus everything that runs on each hardware thread of the node
     Core,
-    /// Like task, and PMUs outside the cores: memory controllers, caches, power
+    /// What task counts, plus PMUs outside the cores: memory controllers, caches, power
     Socket,
 }
 

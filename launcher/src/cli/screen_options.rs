@@ -20,7 +20,7 @@ pub struct ScreenArgs {
     /// Warm up for at least TIME: some faults appear only on hot nodes
     #[arg(long, value_name = "TIME", hide = true)]
     pub soak: Option<String>,
-    /// Memory for triad and latency arrays, such as 85% or 2G
+    /// Memory for the arrays of triad, such as 85% or 2G; for latency: at most this
     #[arg(long, value_name = "SIZE")]
     pub memory: Option<String>,
     /// Stores of triad: ordinary or non-temporal
@@ -100,8 +100,8 @@ pub struct ScreenArgs {
     /// Mark nodes of --suggest in Slurm: drain,comment,feature
     #[arg(long, value_name = "HOW", value_enum, hide_possible_values = true)]
     pub apply: Option<ApplyArg>,
-    /// Mark no node if more than N nodes have the advice "drain it" or still have pmmpi's mark (default: 5 % of
-    /// the screened nodes, at least 1, at most 10)
+    /// Mark no node if there are more than N nodes in all that have the advice "drain it" or a mark of pmmpi from
+    /// earlier screens (default: 5 % of the screened nodes, at least 1, at most 10)
     #[arg(long, value_name = "N", requires = "apply", hide = true)]
     pub max_nodes: Option<u32>,
     /// Log all changes in FILE (default: node-actions.jsonl in the folder of the run files); use one FILE per

@@ -45,10 +45,8 @@ pub fn matching(filter: Option<&str>) -> Groups {
 
 impl Listable for Groups {
     fn text(&self) -> String {
-        let mut text = format!(
-            "Groups of metrics. The events come from the table for this processor: {}\n",
-            self.processor
-        );
+        let mut text =
+            format!("Groups of metrics. The events come from pmmpi's table for {}\n", self.processor);
         for Group { name, description, metrics, events } in &self.groups {
             text += &format!("\n{name}: {description}\n  metrics: {}\n", metrics.join(", "));
             let events =

@@ -165,8 +165,8 @@ fn modes(text: &str) -> Option<Modes> {
 }
 
 /// The problem with unknown text behind an event.
-pub const MODES_UNDERSTOOD: &str =
-    "only modes may follow an event: u (user), k or kh (Linux kernel and hypervisor), uk or ukh (all)";
+pub const MODES_UNDERSTOOD: &str = "after an event, pmmpi accepts only a mode: EVENT:u (user mode), EVENT:k or EVENT:kh (Linux kernel and hypervisor), \
+     EVENT:uk or EVENT:ukh (all)";
 
 /// Parses the text between a PMU's slashes, or of a file of its `events`.
 pub fn terms(text: &str) -> Result<Vec<EventTerm>, NameError> {

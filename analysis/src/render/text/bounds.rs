@@ -52,7 +52,7 @@ fn job_bounds(text: &mut String, job: &StampedBounds) {
     if elapsed.consistent {
         line(
             text,
-            &format!("  consistent: clocks with rate errors of at most {rate:.3} ppm explain the stamps"),
+            &format!("  consistent: clock rate errors of {rate:.3} ppm are enough to explain the stamps"),
         );
         return;
     }
