@@ -15,7 +15,8 @@ pub fn readings<'a>(counts: &'a Counts, row: &'a CountRow) -> impl Iterator<Item
         true => CoreKinds::default(),
         false => core_kinds(counts, own.map(|row| row.set)),
     };
-    readings_on(counts, &kinds, row).into_iter()
+    let set = counts.sets.get(row.set as usize).map(SetReader::of);
+    set.map(|set| set.readings(&kinds, row)).unwrap_or_default().into_iter()
 }
 
 /// The kinds of cores of the node that counted all these sets.
@@ -23,29 +24,40 @@ pub(crate) fn core_kinds(counts: &Counts, sets: impl IntoIterator<Item = u32>) -
     CoreKinds::of(sets.into_iter().filter_map(|set| counts.sets.get(set as usize)))
 }
 
-/// Like [`readings`], for callers that read many rows.
-pub(crate) fn readings_on<'a>(
-    counts: &'a Counts,
-    kinds: &CoreKinds,
-    row: &CountRow,
-) -> Vec<(&'a Event, Reading)> {
-    let Some(set) = counts.sets.get(row.set as usize) else { return Vec::new() };
-    let events = set.events.iter().enumerate();
-    let mut readings: Vec<(&Event, Reading)> =
-        events.map(|(at, (event, gap))| (event, reading(set, row, at as u32, *gap))).collect();
-    // A hardware thread has only one kind.
-    if set.scope == Scope::Task && row.cpu.is_none() {
-        kinds.put_together(&mut readings);
-    }
-    readings
+/// Reads rows of one set, of which a run may have millions.
+pub(crate) struct SetReader<'a> {
+    set: &'a Set,
+    /// For each event its group and its place in the group; `None` if no group has it.
+    places: Vec<Option<(usize, usize)>>,
 }
 
-fn reading(set: &Set, row: &CountRow, event: u32, gap: Option<Gap>) -> Reading {
-    let place = set
-        .groups
-        .iter()
-        .enumerate()
-        .find_map(|(group, events)| Some((group, events.iter().position(|at| *at == event)?)));
+impl<'a> SetReader<'a> {
+    pub(crate) fn of(set: &'a Set) -> Self {
+        let mut places = vec![None; set.events.len()];
+        for (group, events) in set.groups.iter().enumerate() {
+            for (at, event) in events.iter().enumerate() {
+                if let Some(place) = places.get_mut(*event as usize) {
+                    place.get_or_insert((group, at));
+                }
+            }
+        }
+        Self { set, places }
+    }
+
+    /// Like [`readings`]; `kinds` are those of the node.
+    pub(crate) fn readings(&self, kinds: &CoreKinds, row: &CountRow) -> Vec<(&'a Event, Reading)> {
+        let events = self.set.events.iter().zip(&self.places);
+        let mut readings: Vec<(&Event, Reading)> =
+            events.map(|((event, gap), place)| (event, reading(row, *place, *gap))).collect();
+        // A hardware thread has only one kind.
+        if self.set.scope == Scope::Task && row.cpu.is_none() {
+            kinds.put_together(&mut readings);
+        }
+        readings
+    }
+}
+
+fn reading(row: &CountRow, place: Option<(usize, usize)>, gap: Option<Gap>) -> Reading {
     let Some((group, at)) = place else {
         return Reading::missing(gap.unwrap_or(Gap::Unavailable(WhyUnavailable::NoSnapshot)));
     };

@@ -2,14 +2,15 @@
 
 use crate::core_kinds::CoreKinds;
 use crate::names::family;
-use crate::readings::{core_kinds, readings_on};
+use crate::readings::{SetReader, core_kinds};
 use pmmpi::RankId;
 use pmmpi::counters::count_and_quality::{Gap, Quality, Reading};
 use pmmpi::counters::counts::{CountRow, Counts};
 use pmmpi::counters::event::Event;
-use pmmpi::counters::open_counters::Scope;
-use std::collections::{BTreeMap, HashMap};
+use pmmpi::counters::open_counters::{Scope, Set};
+use std::collections::HashMap;
 use std::fmt;
+use std::ptr;
 
 /// One event, summed.
 #[derive(Clone, Debug, PartialEq)]
@@ -101,38 +102,91 @@ impl Total<'_> {
 /// Sums every event of every set over the rows for which `of` is true. Events of several sets (of different nodes)
 /// are one total if their scope, name, unit and scale are the same.
 pub fn totals(counts: &Counts, of: impl Fn(&CountRow) -> bool) -> Vec<Total<'_>> {
-    totals_by(counts, |row| of(row).then_some(())).remove(&()).unwrap_or_default()
+    totals_by(counts, |row| of(row).then_some(())).next().map(|((), totals)| totals).unwrap_or_default()
 }
 
-/// Like [`totals`], but separately for each key that `key` gives to a row; skips rows without a key.
-pub fn totals_by<K: Ord>(
+/// Like [`totals`], but separately for each key that `key` gives to a row, in the order of the keys; skips rows without
+/// a key. The totals of all nodes of a large run take much memory, so each is made only when the iterator reaches it.
+pub fn totals_by<K: Ord + Copy>(
     counts: &Counts,
     key: impl Fn(&CountRow) -> Option<K>,
-) -> BTreeMap<K, Vec<Total<'_>>> {
-    let one_kind = CoreKinds::of(&counts.sets).is_one();
-    let mut kinds: HashMap<Vec<u32>, CoreKinds> = HashMap::new();
-    let mut all: BTreeMap<K, Vec<Total>> = BTreeMap::new();
+) -> impl Iterator<Item = (K, Vec<Total<'_>>)> {
+    let is_one_kind = CoreKinds::of(&counts.sets).is_one();
+    let mut kinds = vec![CoreKinds::default()];
+    let mut known: HashMap<Vec<u32>, usize> = HashMap::new();
+    let mut rows: Vec<(K, &CountRow, usize)> = Vec::with_capacity(counts.rows.len());
     // The rows of a rank are adjacent.
     for of_rank in counts.rows.chunk_by(|a, b| a.rank == b.rank) {
-        let mut sets: Vec<u32> = of_rank.iter().filter(|_| !one_kind).map(|row| row.set).collect();
-        sets.sort_unstable();
-        sets.dedup();
-        let kinds = kinds.entry(sets).or_insert_with_key(|sets| core_kinds(counts, sets.iter().copied()));
-        for (row, key) in of_rank.iter().filter_map(|row| Some((row, key(row)?))) {
-            let totals = all.entry(key).or_default();
-            let scope = counts.sets[row.set as usize].scope;
+        let of_node = match is_one_kind {
+            true => 0,
+            false => {
+                let mut sets: Vec<u32> = of_rank.iter().map(|row| row.set).collect();
+                sets.sort_unstable();
+                sets.dedup();
+                *known.entry(sets).or_insert_with_key(|sets| {
+                    kinds.push(core_kinds(counts, sets.iter().copied()));
+                    kinds.len() - 1
+                })
+            }
+        };
+        rows.extend(of_rank.iter().filter_map(|row| Some((key(row)?, row, of_node))));
+    }
+    rows.sort_by_key(|(key, ..)| *key);
+    let sets: Vec<SummedSet> = counts.sets.iter().map(SummedSet::of).collect();
+    let mut next = 0;
+    std::iter::from_fn(move || {
+        let key = rows.get(next)?.0;
+        let mut totals = Vec::new();
+        while let Some((_, row, of_node)) = rows.get(next).filter(|(other, ..)| *other == key) {
+            if let Some(set) = sets.get(row.set as usize) {
+                set.add(row, &kinds[*of_node], &mut totals);
+            }
+            next += 1;
+        }
+        Some((key, totals))
+    })
+}
+
+/// A set whose rows are summed.
+struct SummedSet<'a> {
+    scope: Scope,
+    reader: SetReader<'a>,
+    /// For each event the index of its total, if the set's totals are the first ones. A set may count an event twice.
+    totals: Vec<usize>,
+}
+
+impl<'a> SummedSet<'a> {
+    fn of(set: &'a Set) -> Self {
+        let mut firsts: Vec<&Event> = Vec::new();
+        let total = |(event, _): &'a (Event, Option<Gap>)| {
+            let known = firsts.iter().position(|first| same_count(first, event));
+            known.unwrap_or_else(|| {
+                firsts.push(event);
+                firsts.len() - 1
+            })
+        };
+        let totals = set.events.iter().map(total).collect();
+        Self { scope: set.scope, reader: SetReader::of(set), totals }
+    }
+
+    fn add(&self, row: &CountRow, kinds: &CoreKinds, totals: &mut Vec<Total<'a>>) {
+        let readings = self.reader.readings(kinds, row);
+        let are_first = totals.is_empty();
+        if are_first {
+            totals.reserve(readings.len());
+        }
+        for (at, (event, reading)) in self.totals.iter().zip(readings) {
+            let is_same = |total: &Total| {
+                total.scope == self.scope && (ptr::eq(total.event, event) || same_count(total.event, event))
+            };
             // The rows of a set are adjacent and in the set's order, so the same index is likely to match.
-            for (at, (event, reading)) in readings_on(counts, kinds, row).into_iter().enumerate() {
-                let is_same = |total: &Total| total.scope == scope && same_count(total.event, event);
-                let near = totals.get(at).is_some_and(is_same).then_some(at);
-                match near.or_else(|| totals.iter().position(is_same)) {
-                    Some(known) => totals[known].add(row, &reading),
-                    None => totals.push(Total::of(scope, event, row, &reading)),
-                }
+            let near = totals.get(*at).is_some_and(|total| are_first || is_same(total)).then_some(*at);
+            match near.or_else(|| totals.iter().position(is_same).filter(|_| !are_first)) {
+                Some(known) => totals[known].add(row, &reading),
+                None => totals.push(Total::of(self.scope, event, row, &reading)),
             }
         }
     }
-    all
 }
 
 /// The sum of events that are one event in several parts of a machine: in each kind of core, in each memory
@@ -283,7 +337,6 @@ mod tests {
     use pmmpi::counters::count_and_quality::Gap;
     use pmmpi::counters::counts::GroupCounts;
     use pmmpi::counters::event::Encoding;
-    use pmmpi::counters::open_counters::Set;
 
     fn set(gap: Option<Gap>) -> Set {
         let event = |name| Event::counted(name, Encoding::new(0, 0));
@@ -326,8 +379,7 @@ mod tests {
             ..Counts::default()
         };
         let totals = totals_by(&counts, |row| (row.rank > RankId(0)).then_some(row.rank.0 % 2));
-        let cycles: Vec<_> =
-            totals.iter().map(|(key, totals)| (*key, totals[0].count, totals[0].most)).collect();
+        let cycles: Vec<_> = totals.map(|(key, totals)| (key, totals[0].count, totals[0].most)).collect();
         assert_eq!(cycles, [(0, Some(20), Some(16)), (1, Some(42), Some(32))]);
     }
 

@@ -68,10 +68,12 @@ pub struct Run {
     /// Ranks in the job; `ranks` may hold fewer.
     pub size: u32,
     /// One per clock.
+    #[serde(deserialize_with = "wire::long_list")]
     pub nodes: Vec<NodeRecord>,
     /// The distinct topologies of the nodes.
     pub topologies: Vec<Topology>,
     /// Ranks that reached t3, in rank order.
+    #[serde(deserialize_with = "wire::long_list")]
     pub ranks: Vec<RankRecord>,
     /// Ranks that reached t1 but not t3, in rank order. A run file holds none: see [`crate::partial`].
     #[serde(skip)]

@@ -108,7 +108,8 @@ pub fn read(path: &Path) -> Result<Run, RunFileError> {
     // O_NONBLOCK: opening a pipe that has no writer must not wait for one.
     let file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path);
     let file = file.map_err(RunFileError::Unreadable)?;
-    if !file.metadata().map_err(RunFileError::Unreadable)?.is_file() {
+    let metadata = file.metadata().map_err(RunFileError::Unreadable)?;
+    if !metadata.is_file() {
         return Err(RunFileError::Foreign);
     }
     let limit = (wire::LIMIT_BYTES + HEADER_BYTES) as u64;
@@ -116,6 +117,8 @@ pub fn read(path: &Path) -> Result<Run, RunFileError> {
     // Reads only the first bytes of a file of another kind, which may be large.
     (&file).take(HEADER_BYTES as u64).read_to_end(&mut bytes).map_err(RunFileError::Unreadable)?;
     if bytes.starts_with(MAGIC) {
+        // All at once: a vector that grows is copied several times.
+        bytes.reserve_exact(metadata.len().min(limit) as usize);
         file.take(limit + 1).read_to_end(&mut bytes).map_err(RunFileError::Unreadable)?;
     }
     if bytes.len() as u64 > limit {

@@ -3,6 +3,7 @@
 //! The nodes of such a round do the same work, each for itself, so the failure of one node says nothing about the
 //! others.
 
+use super::wire;
 use crate::ids::RankId;
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +15,7 @@ pub struct Screened {
     /// What the kernel measures. The first measure stands for the kernel. Empty if no rank has a result.
     pub measures: Vec<KernelMeasure>,
     /// The results by rank. A rank without a result did not reach the end of its kernel.
+    #[serde(deserialize_with = "wire::long_list")]
     pub results: Vec<KernelResult>,
     /// Ranks that run this further round because they looked slow; the other ranks of the round are there for comparison.
     /// Empty in a round of all nodes.

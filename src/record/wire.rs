@@ -3,8 +3,10 @@
 //! Decoding has an upper limit. So a length in damaged or hostile input cannot make this process allocate much more
 //! than the input itself is long. Decoding must use every byte.
 
-use serde::{Serialize, de::DeserializeOwned};
+use serde::Serialize;
+use serde::de::{Deserialize, DeserializeOwned, Deserializer, SeqAccess, Visitor};
 use std::fmt;
+use std::marker::PhantomData;
 
 /// No gather or run file may be longer. 1,000,000 ranks take about 0.2 GiB of these 4 GiB, and 0.035 GiB more for
 /// each region.
@@ -65,6 +67,31 @@ pub fn decode_first<T: DeserializeOwned>(bytes: &[u8]) -> Result<(T, &[u8]), Wir
     }
     .map_err(|e| WireError(e.to_string()))?;
     Ok((value, &bytes[used..]))
+}
+
+/// Decodes a list of ranks or nodes (`deserialize_with`). For a list, serde reserves 1 MiB at most, and a list that
+/// grows is copied several times.
+pub fn long_list<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Vec<T>, D::Error> {
+    /// The claimed length may be wrong. The kernel gives no memory for what is not written.
+    const RESERVED_BYTES: usize = 64 << 20;
+    struct Items<T>(PhantomData<T>);
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for Items<T> {
+        type Value = Vec<T>;
+
+        fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+            f.write_str("a list")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Vec<T>, A::Error> {
+            let most = RESERVED_BYTES / size_of::<T>().max(1);
+            let mut list = Vec::with_capacity(items.size_hint().unwrap_or(0).min(most));
+            while let Some(item) = items.next_element()? {
+                list.push(item);
+            }
+            Ok(list)
+        }
+    }
+    from.deserialize_seq(Items(PhantomData))
 }
 
 /// Joins several byte strings into one; the inverse is [`split`].

@@ -43,11 +43,11 @@ pub fn of_nodes(run: &Run, trust: &RunTrust) -> Vec<Counted> {
         let rank = run.ranks.binary_search_by_key(&row.rank, |rank| rank.rank).ok().filter(|_| is_counted)?;
         Some(run.ranks[rank].node)
     };
-    let mut totals = totals_by(&run.counts, node);
+    let mut totals = totals_by(&run.counts, node).peekable();
     let nodes = (0..).map(NodeId).zip(&run.nodes).zip(ranks.iter().zip(lost));
     let mut known = KnownLacks::default();
     let of = |((at, record), (ranks, lost)): ((NodeId, &NodeRecord), (&Vec<&RankRecord>, usize))| {
-        let totals = totals.remove(&at).unwrap_or_default();
+        let totals = totals.next_if(|(node, _)| *node == at).map(|(_, totals)| totals).unwrap_or_default();
         let mut counted = counts(record, totals, ranks.len() + lost, trust, &mut known);
         times(&mut counted, ranks);
         counted
@@ -65,6 +65,9 @@ const BUSY: [&str; 2] = ["ref_cycles", "task_clock_ns"];
 /// often alike, so the next node probably lacks the same.
 #[derive(Default)]
 struct KnownLacks<'a> {
+    /// The processor of the last node, and its table.
+    cpu: Option<(CpuKind, &'a CpuTable)>,
+    /// The table for which the rest holds.
     table: Option<&'a CpuTable>,
     /// The events, and whether each has a value.
     events: Vec<(&'a Event, bool)>,
@@ -72,15 +75,20 @@ struct KnownLacks<'a> {
 }
 
 impl<'a> KnownLacks<'a> {
+    fn table_of(&mut self, cpu: CpuKind) -> Option<&'a CpuTable> {
+        match &self.cpu {
+            Some((known, table)) if *known == cpu => Some(table),
+            _ => {
+                let table = catalogue().table(&cpu)?;
+                self.cpu = Some((cpu, table));
+                Some(table)
+            }
+        }
+    }
+
     /// Sets the amounts that `inputs` have.
-    fn set_amounts(
-        &mut self,
-        counted: &mut Counted,
-        cpu: &CpuKind,
-        all: &[Total<'a>],
-        inputs: &MetricInputs,
-    ) {
-        let Some(table) = catalogue().table(cpu) else { return };
+    fn set_amounts(&mut self, counted: &mut Counted, cpu: CpuKind, all: &[Total<'a>], inputs: &MetricInputs) {
+        let Some(table) = self.table_of(cpu) else { return };
         let events = || all.iter().map(|total| (total.event, total.count.is_some()));
         let is_same =
             |((a, has_a), (b, has_b)): ((&Event, bool), &(&Event, bool))| ptr::eq(a, *b) && has_a == *has_b;
@@ -88,7 +96,8 @@ impl<'a> KnownLacks<'a> {
             && self.events.len() == all.len()
             && events().zip(&self.events).all(is_same);
         if !is_known {
-            *self = Self { table: Some(table), events: events().collect(), is_lacking: Default::default() };
+            (self.table, self.is_lacking) = (Some(table), Default::default());
+            self.events = events().collect();
         }
         let lacking = self.is_lacking.iter_mut().zip(AMOUNTS).filter(|(is_lacking, _)| !**is_lacking);
         for (is_lacking, name) in lacking {
@@ -146,7 +155,7 @@ fn counts<'a>(
         }
     }
     let cpu = record.facts.as_ref().map(|facts| CpuKind::of_node(&facts.hardware)).unwrap_or_default();
-    known_lacks.set_amounts(&mut counted, &cpu, &all, &all_inputs);
+    known_lacks.set_amounts(&mut counted, cpu, &all, &all_inputs);
     counted
 }
 

@@ -48,7 +48,13 @@ impl PlaceSource {
             decoding: decoding.clone(),
             ..Self::default()
         };
+        let mut last = None;
         for row in (0..table.len()).filter(|row| table.is_own(*row) && table.median_of(*row).is_none()) {
+            // Most rows are of the same run as the row before.
+            let run = Some((table.origins.source(row), table.run.at(row)));
+            if std::mem::replace(&mut last, run) == run {
+                continue;
+            }
             let Some(file) = results.sources.get(table.origins.source(row) as usize) else { continue };
             match file.format {
                 FileFormat::Run => {

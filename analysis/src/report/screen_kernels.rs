@@ -281,13 +281,15 @@ impl<'a> Kernels<'a> {
 
     /// Warns of nodes with different numbers of hardware threads.
     pub fn cores_differ(&self) -> Vec<Warning> {
-        let of_run = |(kernel, run): (&'a str, &&'a ScreenedRun)| {
-            let with_threads = run.hosts.iter().filter(|host| host.threads > 0);
-            with_threads.map(move |host| (kernel, host.name.as_str(), host.threads))
-        };
-        let runs = self.by_name.iter().flat_map(|(kernel, of)| of.runs.iter().map(|run| (*kernel, run)));
-        let used = runs.flat_map(of_run).filter_map(|(kernel, host, threads)| -> Option<Threads<'a>> {
-            Some(([self.times.class(kernel, host)?, kernel], host, threads))
+        let hosts = self.by_name.iter().flat_map(|(kernel, of)| {
+            self.hosts.iter().zip(&of.of_host).map(move |(host, runs)| (*kernel, *host, runs))
+        });
+        let used = hosts.flat_map(|(kernel, host, runs)| {
+            let class = self.times.class(kernel, host);
+            let mut threads: Vec<usize> = runs.iter().map(|host| host.threads).filter(|of| *of > 0).collect();
+            threads.dedup();
+            let of_class = move |threads| -> Option<Threads<'a>> { Some(([class?, kernel], host, threads)) };
+            threads.into_iter().filter_map(of_class)
         });
         cores_differ::warnings(used, self.times.online_threads())
     }

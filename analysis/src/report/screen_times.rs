@@ -34,18 +34,21 @@ impl<'a> ScreenTimes<'a> {
         // Numbers are found faster than names, and each run has a row for each node.
         let kernel_of_run = |run: &u32| Some((*run, *kernel_of.get(table.runs.get(*run)?)?));
         let kernels: HashMap<u32, &str> = table.screens.iter().filter_map(kernel_of_run).collect();
-        let mut rows_of: HashMap<(&str, u32), Vec<usize>> = HashMap::new();
-        for row in 0..table.len() {
-            if let Some(kernel) = kernels.get(&table.run.at(row)) {
-                rows_of.entry((kernel, table.node.at(row))).or_default().push(row);
-                all.session = table.session_name(row);
-            }
-        }
+        let mut names: Vec<&str> = kernels.values().copied().collect();
+        names.sort_unstable();
+        names.dedup();
+        let number = |(run, kernel): (u32, &str)| Some((run, names.binary_search(&kernel).ok()?));
+        let kernels: HashMap<u32, usize> = kernels.into_iter().filter_map(number).collect();
+        let of_screen = |row: usize| Some((*kernels.get(&table.run.at(row))?, table.node.at(row), row));
+        let mut rows: Vec<(usize, u32, usize)> = (0..table.len()).filter_map(of_screen).collect();
+        all.session = rows.last().and_then(|(.., row)| table.session_name(*row));
+        rows.sort_unstable();
         let mut texts: HashMap<u32, Option<usize>> = HashMap::new();
-        for ((kernel, node), rows) in rows_of {
+        for rows in rows.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
+            let (kernel, node) = (names[rows[0].0], rows[0].1);
             let host = table.nodes.get(node).unwrap_or_default();
             let (mut class, mut seen) = ("", None);
-            for row in &rows {
+            for (.., row) in rows {
                 let text = table.facts_of(*row);
                 let now = Some((table.class.at(*row), text));
                 if std::mem::replace(&mut seen, now) == now {
@@ -60,7 +63,7 @@ impl<'a> ScreenTimes<'a> {
                 let known = all.kernels.entry((host, class)).or_insert(Some(kernel));
                 *known = known.filter(|known| *known == kernel);
             }
-            let mut seconds: Vec<f64> = rows.iter().map(|row| table.elapsed_s[*row]).collect();
+            let mut seconds: Vec<f64> = rows.iter().map(|(.., row)| table.elapsed_s[*row]).collect();
             seconds.sort_by(f64::total_cmp);
             all.of.insert((kernel, host), KernelTimes { class, seconds });
         }

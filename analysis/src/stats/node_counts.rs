@@ -68,6 +68,11 @@ fn at<T>(list: &[(Name, T)], name: &str) -> Result<usize, usize> {
 }
 
 fn put<T>(list: &mut Vec<(Name, T)>, name: Name, value: T) {
+    // Most callers know the names in order.
+    if list.last().is_none_or(|(last, _)| *last < name) {
+        list.push((name, value));
+        return;
+    }
     match at(list, &name) {
         Ok(known) => list[known].1 = value,
         Err(place) => list.insert(place, (name, value)),

@@ -109,9 +109,12 @@ fn without_rounds(
 /// A counter and its values of all rows.
 type Column<'a> = (&'static str, &'a [f64]);
 
-/// The counters that explain, as far as the table has them.
+/// The counters that explain, as far as the table has them, in the order of the names.
 fn columns(table: &RunTable) -> Vec<Column<'_>> {
-    NAMES.into_iter().filter_map(|name| Some((name, table.counters.get(name)?.as_slice()))).collect()
+    let column = |name: &'static str| Some((name, table.counters.get(name)?.as_slice()));
+    let mut columns: Vec<Column> = NAMES.into_iter().filter_map(column).collect();
+    columns.sort_unstable_by_key(|(name, _)| *name);
+    columns
 }
 
 fn counted(table: &RunTable, columns: &[Column], row: usize) -> Option<Counted> {

@@ -131,11 +131,10 @@ impl MetricInputs {
 
     /// Adds a count to the one of the same name.
     pub fn add(&mut self, name: &str, input: MetricInput) {
-        let sum = match self.counts.remove(name) {
-            Some(there) => there.plus(input),
-            None => input,
-        };
-        self.counts.insert(name.to_owned(), sum);
+        match self.counts.get_mut(name) {
+            Some(there) => *there = there.clone().plus(input),
+            None => _ = self.counts.insert(name.to_owned(), input),
+        }
     }
 
     /// Adds a reading of an event, as of one rank.

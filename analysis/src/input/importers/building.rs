@@ -27,7 +27,8 @@ pub(crate) struct Building {
     /// Number of rows before the current file.
     first_row: usize,
     counters: Vec<(String, Vec<f64>)>,
-    slots: HashMap<String, usize>,
+    /// The counter of each name; `None` if the caller did not ask for it. Readers ask for each value of each row.
+    slots: hashbrown::HashMap<String, Option<usize>>,
     /// The last run number of each node and session, for files that do not number their runs.
     last_run: HashMap<(String, String), u64>,
     /// The same for wrong results, by the numbers of node and session.
@@ -60,7 +61,7 @@ impl Building {
             path: PathBuf::new(),
             first_row: 0,
             counters: Vec::new(),
-            slots: HashMap::new(),
+            slots: hashbrown::HashMap::new(),
             last_run: HashMap::new(),
             last_wrong: HashMap::new(),
             long_runs: hashbrown::HashMap::new(),

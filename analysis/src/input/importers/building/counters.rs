@@ -30,18 +30,27 @@ impl Building {
     /// with another meaning, or if there are too many counters. Capital and small letters are equal, as in column
     /// names.
     pub fn counter(&mut self, name: &str) -> Option<usize> {
+        if let Some(slot) = self.slots.get(name) {
+            return *slot;
+        }
         let key = name.to_ascii_lowercase();
-        if let Some(slot) = self.slots.get(&key) {
-            return Some(*slot);
+        let known = self.slots.get(&key).copied().flatten();
+        let slot = known.or_else(|| {
+            let is_column = COLUMNS.contains(&key.as_str()) || node_class::is_column(&key);
+            let is_counter = !is_column && !name.is_empty() && self.counters.len() < MOST_COUNTERS;
+            (is_counter && self.wants(name)).then(|| {
+                self.counters.push((name.to_owned(), Vec::new()));
+                self.counters.len() - 1
+            })
+        });
+        // A file may have any number of names that are no counters.
+        if slot.is_some() || self.slots.len() < 2 * MOST_COUNTERS {
+            self.slots.insert(name.to_owned(), slot);
         }
-        let slot = self.counters.len();
-        let is_column = COLUMNS.contains(&key.as_str()) || node_class::is_column(&key);
-        if !self.wants(name) || is_column || name.is_empty() || slot >= MOST_COUNTERS {
-            return None;
+        if slot.is_some() {
+            self.slots.insert(key, slot);
         }
-        self.counters.push((name.to_owned(), Vec::new()));
-        self.slots.insert(key, slot);
-        Some(slot)
+        slot
     }
 
     /// True if the caller asked for this counter.
