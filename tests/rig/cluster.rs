@@ -219,6 +219,9 @@ impl Job<'_> {
 
     /// Starts the job; the caller must hold the [`machine`].
     pub fn start(mut self) -> Started {
-        tool::start(&mut self.command)
+        // Launchers of Open MPI create and remove /tmp/ompi.HOST.USER, and fail if two do this at the same time.
+        tool::start_with(&mut self.command, |command, folder| {
+            command.env("OMPI_MCA_orte_tmpdir_base", folder);
+        })
     }
 }

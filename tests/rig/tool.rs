@@ -148,8 +148,14 @@ pub struct Started {
 
 /// Starts a command. Its output goes to files, so it never waits for a reader.
 pub fn start(command: &mut Command) -> Started {
+    start_with(command, |_, _| ())
+}
+
+/// Like [`start`]. `prepare` gets a folder that stays until the command has ended.
+pub fn start_with(command: &mut Command, prepare: impl FnOnce(&mut Command, &Path)) -> Started {
     hear_signals();
     let output = Folder::new("output");
+    prepare(command, output.path());
     let create = |name: &str| File::create(output.path().join(name)).expect("a temporary file");
     command.stdin(Stdio::null()).stdout(create("out")).stderr(create("err")).process_group(0);
     let child = command.spawn().unwrap_or_else(|e| panic!("{command:?}: {e}"));
