@@ -1,7 +1,7 @@
 //! Reports of ReFrame.
 
 use super::common::Folder;
-use super::{assert_columns_agree, class, counter, fixture, read, row, started};
+use super::{assert_columns_agree, class, counter, fixture, read, started};
 use pmmpi_analysis::input::importers::{FileFormat, ImportOptions, Results};
 
 const VERSIONS: [&str; 3] = ["3.12.0", "4.5.2", "4.9.2"];
