@@ -310,7 +310,10 @@ fn modes_that_are_not_understood_are_an_error() {
         "{cycles,instructions}:S",
     ] {
         let said = said(&machine, list);
-        assert!(said.contains("after an event, pmmpi accepts only a mode: EVENT:u (user mode)"), "{list}: {said}");
+        assert!(
+            said.contains("after an event, pmmpi accepts only a mode: EVENT:u (user mode)"),
+            "{list}: {said}"
+        );
     }
 }
 

@@ -31,13 +31,16 @@ use pmmpi_workload::screen_plan::{ScreenPlan, ScreenWork, WorkKind};
 use pmmpi_workload::{Failure, screen_report, screen_rounds, signals};
 use settings::{ScreenSettings, Works};
 use std::ffi::OsString;
-use std::path::Path;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 use supervisor::Supervisor;
 
 /// Rank 0 says what is wrong with the command line. The other ranks wait, because some launchers kill rank 0 when they end.
 const TIME_TO_SAY_IT: Duration = Duration::from_secs(1);
+/// MAX_ARG_STRLEN of Linux with pages of 4 KiB: bytes of a word of a command.
+const LONGEST_WORD: usize = 128 << 10;
 /// The status if a signal ends the report.
 const OWN_FAILURE: i32 = 125;
 
@@ -101,10 +104,14 @@ fn check_end(settings: &ScreenSettings, works: &[ScreenWork]) -> Result<(), Fail
     let report = own_files::report()?;
     let mut command = Command::new(&report);
     command.arg("screen").args(&settings.report).arg("--check").stdin(Stdio::null());
-    for work in works {
+    if settings.has_baseline {
         // As the runs will have it.
-        let words = work.argv.iter().map(|word| word.to_string_lossy());
-        command.arg("--work").arg(shell_line(words));
+        let line = |work: &ScreenWork| shell_line(work.argv.iter().map(|word| word.to_string_lossy()));
+        let lines: Vec<String> = works.iter().map(line).collect();
+        // execve(2) refuses a longer word. Then only the report says that nothing could be compared.
+        if lines.iter().all(|line| line.len() < LONGEST_WORD) {
+            lines.iter().for_each(|line| _ = command.arg("--work").arg(line));
+        }
     }
     let output = command.output().map_err(|e| Failure::own(format_args!("{}: {e}", report.display())))?;
     if output.status.success() {
@@ -214,8 +221,16 @@ fn plan(
 /// stay as they are, because a folder of a job may have a fixed name through a link.
 fn program_option(works: &[ScreenWork]) -> Option<[OsString; 2]> {
     let work = works.iter().find(|work| !work.kind.is_kernel())?;
-    let path = std::path::absolute(&work.program).ok()?;
+    let path = std::path::absolute(working_folder()?.join(&work.program)).ok()?;
     Some(["--program".into(), path.to_string_lossy().into_owned().into()])
+}
+
+/// The working folder with the links through which the shell entered it, if PWD tells them.
+fn working_folder() -> Option<PathBuf> {
+    let identity = |folder: &Path| folder.metadata().ok().map(|about| (about.dev(), about.ino()));
+    let named = std::env::var_os("PWD").map(PathBuf::from).filter(|folder| folder.is_absolute());
+    let here = identity(Path::new("."));
+    named.filter(|folder| identity(folder) == here).or_else(|| std::env::current_dir().ok())
 }
 
 /// The command that acts on the findings.

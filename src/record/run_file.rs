@@ -118,7 +118,8 @@ pub fn read(path: &Path) -> Result<Run, RunFileError> {
     (&file).take(HEADER_BYTES as u64).read_to_end(&mut bytes).map_err(RunFileError::Unreadable)?;
     if bytes.starts_with(MAGIC) {
         // All at once: a vector that grows is copied several times.
-        bytes.reserve_exact(metadata.len().min(limit) as usize);
+        let room = bytes.try_reserve_exact(metadata.len().min(limit) as usize);
+        room.map_err(|e| RunFileError::Unreadable(e.into()))?;
         file.take(limit + 1).read_to_end(&mut bytes).map_err(RunFileError::Unreadable)?;
     }
     if bytes.len() as u64 > limit {

@@ -6,6 +6,7 @@ use pmmpi::record::Run;
 use pmmpi_analysis::comparison::with_baseline;
 use pmmpi_analysis::input::importers::ImportOptions;
 use pmmpi_analysis::input::{self, Input};
+use pmmpi_analysis::render::one_line;
 use pmmpi_analysis::report::against_baseline::AgainstBaseline;
 use pmmpi_analysis::report::run::RunReport;
 use pmmpi_analysis::report::warnings;
@@ -62,7 +63,7 @@ impl Baseline {
         if works.is_empty() || with_baseline::has_any(&self.input, works) {
             return Ok(());
         }
-        let names: Vec<&str> = works.iter().map(|work| name(work)).collect();
+        let names: Vec<String> = works.iter().map(|work| name(work)).collect();
         Err(unusable(
             &self.paths,
             &format!(
@@ -91,8 +92,11 @@ fn unusable(paths: &[String], why: &str) -> Failure {
     Failure::usage(format!("--against {}: pmmpi cannot use this baseline\n       {why}", paths.join(", ")))
 }
 
-/// The kernel of a command, or the whole command of the user's program.
-fn name(work: &str) -> &str {
+/// The kernel of a command, or the command of the user's program, which may be long.
+fn name(work: &str) -> String {
+    const MOST: usize = 200;
     let of_kernel = work.strip_prefix("pmmpi screen-kernel ");
-    of_kernel.map_or(work, |words| words.split(' ').next().unwrap_or(words))
+    let name = of_kernel.map_or(work, |words| words.split(' ').next().unwrap_or(words));
+    let more = if name.chars().count() > MOST { " ..." } else { "" };
+    one_line(&name.chars().take(MOST).collect::<String>()) + more
 }

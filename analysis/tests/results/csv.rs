@@ -4,7 +4,7 @@ use super::common::Folder;
 use super::{
     assert_columns_agree, class, counter, origins, read, read_csv, reasons, row, rows, session, started,
 };
-use pmmpi_analysis::input::importers::{ImportOptions, REJECTED_KEPT};
+use pmmpi_analysis::input::importers::{self, ImportOptions, REJECTED_KEPT};
 use proptest::prelude::*;
 
 #[test]
@@ -23,6 +23,20 @@ fn every_column_is_read() {
     assert_eq!((results.rejected_rows, results.rejected_values, results.table.counters.len()), (0, 0, 1));
     assert_eq!(origins(&results), [(0, 2), (0, 3)]);
     assert_columns_agree(&results);
+}
+
+/// The spelling that the caller wants may come after another one.
+#[test]
+fn a_counter_is_one_column_in_all_spellings() {
+    let folder = Folder::new();
+    let file = |(number, name): (usize, &str)| {
+        folder.put(&format!("{number}.csv"), format!("node,run,elapsed_s,{name}\nn{number},1,2,7\n"))
+    };
+    let files: Vec<_> = ["Cycles", "cycles", "CYCLES", "Cycles"].into_iter().enumerate().map(file).collect();
+    let results =
+        importers::read(&files, &ImportOptions { counters: Some(&["cycles"]), ..ImportOptions::default() });
+    // The caller did not want the name in the first file.
+    assert_eq!(counter(&results, "cycles"), [None, Some(7.0), Some(7.0), Some(7.0)]);
 }
 
 #[test]

@@ -383,7 +383,8 @@ fn a_check_of_classes_without_earlier_screens_is_no_success() {
     let check = |mut inputs: Vec<String>, is_with_archive: bool| {
         inputs.extend(is_with_archive.then(|| archive.clone()));
         let checked = screen_report(&inputs, &["--fail-on", "moved"]);
-        let is_told = err(&checked).contains("--fail-on moved: pmmpi could compare no class with earlier screens");
+        let is_told =
+            err(&checked).contains("--fail-on moved: pmmpi could compare no class with earlier screens");
         (checked.status.code(), is_told)
     };
     assert_eq!(check(before.clone(), false), (Some(4), true));

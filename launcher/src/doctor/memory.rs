@@ -7,9 +7,9 @@ use super::machine::Machine;
 pub fn huge_pages(machine: &dyn Machine) -> Check {
     const NAME: &str = "huge_pages";
     const ENABLED: &str = "sys/kernel/mm/transparent_hugepage/enabled";
-    const RESERVED: &str = "the only huge pages are those that an administrator has reserved (hugetlbfs)";
+    const NONE: &str = "programs get no transparent huge pages for ordinary memory";
     match machine.facts().settings.transparent_hugepage.as_deref() {
-        None => Check::ok(NAME, "no transparent huge pages in this Linux kernel", RESERVED),
+        None => Check::ok(NAME, "no transparent huge pages in this Linux kernel", NONE),
         Some("always") => Check::limits(
             NAME,
             "transparent huge pages: always",
@@ -21,7 +21,7 @@ pub fn huge_pages(machine: &dyn Machine) -> Check {
                  transparent_hugepage=madvise to the Linux kernel's command line"
             ),
         ),
-        Some("never") => Check::ok(NAME, "transparent huge pages: never", RESERVED),
+        Some("never") => Check::ok(NAME, "transparent huge pages: never", NONE),
         Some(other) => Check::ok(
             NAME,
             format!("transparent huge pages: {other}"),

@@ -27,6 +27,8 @@ pub struct ScreenSettings {
     pub seed: u64,
     /// Options of `pmmpi-report screen`.
     pub report: Vec<OsString>,
+    /// True if the user named a baseline.
+    pub has_baseline: bool,
     /// The archive of earlier screens.
     pub archive: Option<PathBuf>,
     /// Options of `pmmpi screen-act`; `None` changes no node.
@@ -75,6 +77,7 @@ impl ScreenSettings {
         let output_to_stderr = typed.format != ScreenFormat::Text && typed.output.is_none();
         let (report, act) = (report(&typed), act(&typed));
         let (archive, log) = (typed.archive.clone(), typed.log.clone());
+        let has_baseline = !typed.against.is_empty();
         let seed = typed.seed.unwrap_or_else(|| pmmpi::clock::realtime_ns().unsigned_abs());
         let mut run = Settings::of_screen(typed, rounds, timeout)?;
         check_labels(&run.labels)?;
@@ -88,6 +91,7 @@ impl ScreenSettings {
             output_to_stderr,
             seed,
             report,
+            has_baseline,
             archive,
             act,
             log,

@@ -43,8 +43,8 @@ impl Building {
                 self.counters.len() - 1
             })
         });
-        // A file may have any number of names that are no counters.
-        if slot.is_some() || self.slots.len() < 2 * MOST_COUNTERS {
+        // A file may have any number of names. That a name is no counter is kept only where a later spelling replaces it.
+        if self.slots.len() < 2 * MOST_COUNTERS && (slot.is_some() || name == key) {
             self.slots.insert(name.to_owned(), slot);
         }
         if slot.is_some() {
