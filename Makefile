@@ -19,8 +19,8 @@ HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 
 VERSION = $(shell sed -n '/^\[workspace.package\]/,/^$$/s/^version = "\(.*\)"/\1/p' Cargo.toml)
 
-.PHONY: help tool build stage test test-pmu test-dist lint doc bench bench-pmu bench-kernels simulate demo demo-screen install \
-	install-staged runner uninstall dist deb
+.PHONY: help tool build stage staged-launcher staged-runners test test-pmu test-dist lint doc bench bench-pmu \
+	bench-kernels simulate demo demo-screen install install-staged runner uninstall dist deb
 
 help: ## show this list
 	@sed -n 's/^\([a-z%-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -39,21 +39,28 @@ build: deps-test ## build pmmpi, and all runners, tests, examples and benchmarks
 		MPICC=mpicc.$$mpi $(CARGO) build --release --locked -p pmmpi-runner --examples --target-dir $(CARGO_TARGET_DIR)/$$mpi || exit 1; \
 	done
 
-# The launcher starts on every rank, so it must start fast. A static launcher loads no library and starts
-# 0.3 ms sooner; at a fixed place in memory, it need not relocate itself. If this machine has no static C
-# library, make installs the launcher that cargo built before.
+# The launcher and the runners have target folders of their own, and each build ends with a step that uses only one core.
 stage:
 	@mkdir -p $(STAGE)/bin $(STAGE)/lib/pmmpi
-	RUSTFLAGS="-C target-feature=+crt-static -C relocation-model=static" CARGO_PROFILE_RELEASE_LTO=fat CARGO_PROFILE_RELEASE_PANIC=abort \
-		CARGO_PROFILE_RELEASE_CODEGEN_UNITS=1 CARGO_PROFILE_RELEASE_STRIP=true \
-		$(CARGO) build --release --locked -p pmmpi-launcher --target $(HOST) --target-dir $(CARGO_TARGET_DIR)/static \
-		&& install $(CARGO_TARGET_DIR)/static/$(HOST)/release/pmmpi $(STAGE)/bin \
-		|| install --strip $(RELEASE)/pmmpi $(STAGE)/bin
+	@$(MAKE) --no-print-directory staged-launcher & launcher=$$!; \
+		$(MAKE) --no-print-directory staged-runners; runners=$$?; wait $$launcher && exit $$runners
 	@install --strip $(RELEASE)/pmmpi-report $(STAGE)/bin
 	@$(RELEASE)/pmmpi-manual $(STAGE)/share
 	@mkdir -p $(STAGE)/include && cp launcher/agent/include/* $(STAGE)/include
 	@install --strip $(addprefix $(RELEASE)/,pmmpi-topology pmmpi-names pmmpi-gpus libpmmpi_agent.so) $(STAGE)/lib/pmmpi
 	@install --strip $(RELEASE)/pmmpi $(STAGE)/lib/pmmpi/pmmpi-dynamic
+
+# The launcher starts on every rank, so it must start fast. A static launcher loads no library and starts
+# 0.3 ms sooner; at a fixed place in memory, it need not relocate itself. If this machine has no static C
+# library, make installs the launcher that cargo built before.
+staged-launcher:
+	RUSTFLAGS="-C target-feature=+crt-static -C relocation-model=static" CARGO_PROFILE_RELEASE_LTO=fat CARGO_PROFILE_RELEASE_PANIC=abort \
+		CARGO_PROFILE_RELEASE_CODEGEN_UNITS=1 CARGO_PROFILE_RELEASE_STRIP=true \
+		$(CARGO) build --release --locked -p pmmpi-launcher --target $(HOST) --target-dir $(CARGO_TARGET_DIR)/static \
+		&& install $(CARGO_TARGET_DIR)/static/$(HOST)/release/pmmpi $(STAGE)/bin \
+		|| install --strip $(RELEASE)/pmmpi $(STAGE)/bin
+
+staged-runners:
 	@for mpi in $(MPIS); do packages/build-runner.sh mpicc.$$mpi $(CARGO_TARGET_DIR) $(STAGE)/lib/pmmpi || exit 1; done
 
 test: build ## run all tests except those of test-pmu and test-dist
