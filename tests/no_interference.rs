@@ -235,8 +235,8 @@ fn closed_descriptors_stay_closed() {
 
 #[test]
 fn help_fits_a_screen() {
-    let commands =
-        [&["repeat", "--help"][..], &["doctor", "--help"], &["list", "--help"], &["validate", "--help"]];
+    let commands = ["repeat", "doctor", "list", "validate", "screen"].map(|command| [command, "--help"]);
+    let commands: Vec<&[&str]> = commands.iter().map(|words| &words[..]).collect();
     for args in [&[&["--help"][..], &["-h"], &["-q", "--help"]], &commands[..]].concat() {
         let output = run(Command::new(pmmpi()).args(args).env("COLUMNS", "80")).success();
         let lines: Vec<String> = output.out().lines().map(str::to_owned).collect();
