@@ -252,7 +252,7 @@ pub struct MeasurementArgs {
         hide = true
     )]
     pub on_mismatch: OnMismatch,
-    /// How to measure: auto, mpi, plain, ranks
+    /// How to measure: auto,mpi,plain,ranks
     #[arg(long, value_enum, default_value = "auto", hide_possible_values = true)]
     pub mode: ModeArg,
     /// Tighten bounds with pings: pingpong, none (default)

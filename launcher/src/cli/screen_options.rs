@@ -20,7 +20,7 @@ pub struct ScreenArgs {
     /// Warm up for at least TIME: some faults appear only on hot nodes
     #[arg(long, value_name = "TIME", hide = true)]
     pub soak: Option<String>,
-    /// Memory of triad, such as 85% or 2G; latency: at most this
+    /// Memory of triad (85%, 2G); for latency, at most this
     #[arg(long, value_name = "SIZE")]
     pub memory: Option<String>,
     /// Stores of triad: ordinary or non-temporal
