@@ -143,7 +143,7 @@ pub(crate) fn is_column(name: &str) -> bool {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClassBy {
     keys: Vec<Key>,
-    /// So many of the first keys are the usual ones, which nobody asked for; 0 if the user typed the keys.
+    /// How many of the first keys are the usual ones, in contrast to keys that the user asked for.
     usual: usize,
     /// Keys that readers keep, although they do not make up a class.
     kept: Vec<Key>,

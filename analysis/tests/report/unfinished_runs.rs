@@ -1,4 +1,4 @@
-//! Runs that did not end, or whose end nobody saw.
+//! Runs that did not end, and runs whose end is not recorded.
 
 use super::by_hand;
 use super::common::{Folder, assert_valid, err, json, out, report};
