@@ -24,7 +24,9 @@ pub use cpu_set::CpuSet;
 pub use equal_values::counted;
 pub use fact_names::FACTS;
 pub use facts::{FACTS_MAY_CHANGE_AFTER, Hardware, NodeFacts, NodeSettings, microcode_now};
-pub use health::{GpuReading, HEALTH_COUNTS, HealthCount, HealthReading, USAGE_COUNTS, Watched};
+pub use health::{
+    CountName, GpuReading, HEALTH_COUNTS, HealthCount, HealthReading, USAGE_COUNTS, Watched, count_name,
+};
 pub use identity::NodeKey;
 pub use inventory::Inventory;
 pub(crate) use kernel_files::text as kernel_text;

@@ -382,7 +382,7 @@ impl<'a, T: Send, K: Fn(&Run) -> T + Sync> Reader<'a, T, K> {
                 self.building.in_screen(at, row.is_suspect);
             }
             let bounds = BOUNDS.into_iter().zip(read.bounds_s.into_iter().flatten());
-            let health = row.health.iter().map(|(name, added)| (name.as_str(), *added as f64));
+            let health = row.health.iter().map(|(name, added)| (&**name, *added as f64));
             for (name, value) in read.counted[row.record].values().chain(bounds).chain(health) {
                 self.building.set_by_name(name, at, value);
             }

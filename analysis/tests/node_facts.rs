@@ -6,7 +6,7 @@ mod common;
 mod runs;
 
 use common::*;
-use pmmpi::node::{CpuSet, FACTS, HEALTH_COUNTS, HealthCount, USAGE_COUNTS};
+use pmmpi::node::{CpuSet, FACTS, HEALTH_COUNTS, HealthCount, USAGE_COUNTS, count_name};
 use pmmpi::record::Run;
 use runs::run;
 use serde_json::{Value, json};
@@ -44,7 +44,7 @@ fn set(run: &mut Run, fact: &str, value: &str) {
 
 fn add(run: &mut Run, name: &str, added: u64, place: &str) {
     let added_at = if added > 0 { vec![(place.to_owned(), added)] } else { Vec::new() };
-    let count = HealthCount { name: name.into(), places: 2, before: 5, added: Some(added), added_at };
+    let count = HealthCount { name: count_name(name), places: 2, before: 5, added: Some(added), added_at };
     run.nodes[0].health.push(count);
 }
 

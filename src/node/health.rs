@@ -8,6 +8,7 @@ use super::cpu_set::CpuSet;
 use super::inventory::Inventory;
 use super::kernel_files::{entries, long_text, number, text};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -57,11 +58,20 @@ pub const USAGE_COUNTS: [(&str, &str); 3] = [
     ),
 ];
 
+/// The name of a count. A known name takes no memory of its own, because each node of a large run has the same names.
+pub type CountName = Cow<'static, str>;
+
+/// See [`CountName`].
+pub fn count_name(name: &str) -> CountName {
+    let mut known = HEALTH_COUNTS.iter().chain(&USAGE_COUNTS).map(|(known, _)| *known);
+    known.find(|known| *known == name).map_or_else(|| name.to_owned().into(), Cow::from)
+}
+
 /// One count of a node in a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HealthCount {
     /// See [`HEALTH_COUNTS`] and [`USAGE_COUNTS`].
-    pub name: String,
+    pub name: CountName,
     /// How many places of the node have this count: cores, sockets, memory controllers, ports, devices.
     pub places: u32,
     /// The sum over the places before the work, since the boot or since a driver was loaded.
@@ -141,7 +151,7 @@ impl HealthReading {
             added_at.sort_by_key(|(_, added)| std::cmp::Reverse(*added));
             added_at.truncate(MOST_PLACES);
             HealthCount {
-                name: name.clone(),
+                name: count_name(name),
                 places: places.len() as u32,
                 before: places.values().fold(0u64, |sum, one| sum.saturating_add(*one)),
                 added: later.map(|_| added),

@@ -3,7 +3,7 @@
 
 use super::run::Run;
 use crate::ids::NodeId;
-use crate::node::{HealthCount, Inventory};
+use crate::node::{CountName, HealthCount, Inventory, count_name};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
@@ -40,7 +40,7 @@ impl NodeAdditions {
         let none = Inventory::default();
         let mut all = Self { inventories: vec![none.clone()], ..Self::default() };
         let mut inventories = HashMap::from([(none.clone(), 0)]);
-        let mut names: HashMap<String, u32> = HashMap::new();
+        let mut names: HashMap<CountName, u32> = HashMap::new();
         for (node, record) in (0..).map(NodeId).zip(&run.nodes) {
             let inventory = record.facts.as_ref().map_or(&none, |facts| &facts.inventory);
             if inventory.is_empty() && record.health.is_empty() {
@@ -52,7 +52,7 @@ impl NodeAdditions {
             });
             let numbered = |HealthCount { name, places, before, added, added_at }: &HealthCount| {
                 let name = *names.entry(name.clone()).or_insert_with_key(|name| {
-                    all.names.push(name.clone());
+                    all.names.push(name.to_string());
                     all.names.len() as u32 - 1
                 });
                 NumberedCount {
@@ -71,10 +71,11 @@ impl NodeAdditions {
 
     /// Adds them to the nodes; `None` if they contradict the run.
     pub fn add_to(self, run: &mut Run) -> Option<()> {
+        let names: Vec<CountName> = self.names.iter().map(|name| count_name(name)).collect();
         for NodeAddition { node, inventory, health } in self.nodes {
             let record = run.nodes.get_mut(node.index())?;
             let count = |NumberedCount { name, places, before, added, added_at }| {
-                let name = self.names.get(name as usize)?.clone();
+                let name = names.get(name as usize)?.clone();
                 Some(HealthCount { name, places, before, added, added_at })
             };
             record.health = health.into_iter().map(count).collect::<Option<_>>()?;

@@ -2,6 +2,7 @@
 
 use crate::table::NoTime;
 use crate::table::node_class::Class;
+use pmmpi::node::CountName;
 use pmmpi::record::{End, KernelResult, RankRecord, Run};
 use pmmpi::slow_links::Score;
 use pmmpi::text::count;
@@ -22,7 +23,7 @@ pub struct NodeRow {
     /// True if the node ran this further round of a screen because it looked slow.
     pub is_suspect: bool,
     /// What its kernel counted during the work: see [`pmmpi::node::HealthCount`].
-    pub health: Vec<(String, u64)>,
+    pub health: Vec<(CountName, u64)>,
 }
 
 /// The row of each host name. Two clocks of one host name are never subtracted: the longer time counts. Empty if the

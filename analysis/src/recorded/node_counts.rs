@@ -19,7 +19,7 @@ pub(super) fn of(run: &Run) -> Vec<Named> {
         let at: Vec<String> =
             count.added_at.iter().map(|(place, added)| format!("{added} at {place}")).collect();
         let at = if at.is_empty() { String::new() } else { format!(" ({})", at.join(", ")) };
-        Some((count.name.clone(), format!("{}{at}", count.added?)))
+        Some((count.name.to_string(), format!("{}{at}", count.added?)))
     };
     let nodes = run.nodes.iter();
     let named =

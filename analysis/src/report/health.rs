@@ -43,7 +43,7 @@ impl HealthReport {
         let place = |(place, change): &(String, u64)| HealthPlace { place: place.clone(), change: *change };
         Some(Self {
             node: node.key.hostname.clone(),
-            fact: count.name.clone(),
+            fact: count.name.to_string(),
             change: count.added.filter(|added| *added > 0)?,
             places: count.added_at.iter().map(place).collect(),
         })

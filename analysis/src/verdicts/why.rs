@@ -30,7 +30,7 @@ pub(super) fn explain(table: &RunTable, session: &JudgedSession) -> Vec<Explanat
         .collect();
     let class = match session.round_effects.effects.is_empty() {
         true => class,
-        false => without_rounds(table, session, class),
+        false => without_rounds(&columns, session, class),
     };
     cause::explain(&class, &ln_times, &settings(table, session.nodes[0][0]))
 }
@@ -79,14 +79,14 @@ fn snoop_filters(table: &RunTable, row: usize) -> SnoopFilters {
 /// Divides each count by the effect of its round, like the times: an effect on all nodes of a round is no property of
 /// one node. The effect is the median, over nodes, of the count relative to the node's own median (in logarithms).
 fn without_rounds(
-    table: &RunTable,
+    columns: &[Column],
     session: &JudgedSession,
     mut class: Vec<Option<Counted>>,
 ) -> Vec<Option<Counted>> {
     let median_of = |values: &mut Vec<f64>| within_nodes::median_of(values).unwrap_or(0.0);
-    for name in NAMES.iter().filter(|name| table.counters.contains_key(**name)) {
+    for (name, values) in columns {
         let mut of_round: Vec<Vec<f64>> = vec![Vec::new(); session.round_effects.effects.len()];
-        let ln = |row: u32| Some(table.counter(name, row as usize).ln()).filter(|ln| ln.is_finite());
+        let ln = |row: u32| Some(values[row as usize].ln()).filter(|ln| ln.is_finite());
         for (place, rows) in session.nodes.iter().enumerate() {
             let own = median_of(&mut rows.iter().filter_map(|row| ln(*row)).collect());
             for (run, row) in rows.iter().enumerate() {
