@@ -30,22 +30,25 @@ pub struct HealthPlace {
 /// The counts that grew: the first `most`.
 pub fn of(run: &Run, most: usize) -> Vec<HealthReport> {
     let counts = run.nodes.iter().flat_map(|node| node.health.iter().map(move |count| (node, count)));
-    let grown = counts.filter_map(|(node, count)| HealthReport::new(node, count));
     // A busy network waits; only an unusual wait says something, and verdicts find this.
-    let is_health = |count: &HealthReport| {
-        count.fact != "network_waits" && !USAGE_COUNTS.iter().any(|(name, _)| *name == count.fact)
+    let is_health = |count: &HealthCount| {
+        count.name != "network_waits" && !USAGE_COUNTS.iter().any(|(name, _)| *name == count.name)
     };
-    grown.filter(is_health).take(most).collect()
+    let grown = counts.filter_map(|(node, count)| {
+        let change = count.added.filter(|added| *added > 0 && is_health(count))?;
+        Some(HealthReport::new(node, count, change))
+    });
+    grown.take(most).collect()
 }
 
 impl HealthReport {
-    fn new(node: &NodeRecord, count: &HealthCount) -> Option<Self> {
+    fn new(node: &NodeRecord, count: &HealthCount, change: u64) -> Self {
         let place = |(place, change): &(String, u64)| HealthPlace { place: place.clone(), change: *change };
-        Some(Self {
+        Self {
             node: node.key.hostname.clone(),
             fact: count.name.to_string(),
-            change: count.added.filter(|added| *added > 0)?,
+            change,
             places: count.added_at.iter().map(place).collect(),
-        })
+        }
     }
 }
