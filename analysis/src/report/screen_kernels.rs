@@ -247,9 +247,16 @@ impl<'a> KernelRuns<'a> {
 impl<'a> Kernels<'a> {
     /// `table` has the times of all runs.
     pub fn of(runs: &[(&'a RunReport, &'a ScreenedRun)], table: &'a RunTable) -> Self {
-        let hosts: BTreeSet<&str> =
-            runs.iter().flat_map(|(_, screened)| &screened.hosts).map(|host| host.name.as_str()).collect();
-        let hosts: Vec<&str> = hosts.into_iter().collect();
+        let mut hosts: Vec<&str> = Vec::new();
+        for (_, screened) in runs {
+            let of_run = || screened.hosts.iter().map(|host| host.name.as_str());
+            // Most rounds have the same hosts, in the same order.
+            if !of_run().eq(hosts.iter().copied()) {
+                hosts.extend(of_run());
+                hosts.sort_unstable();
+                hosts.dedup();
+            }
+        }
         let mut by_name: BTreeMap<&str, Vec<&ScreenedRun>> = BTreeMap::new();
         let mut of_run = HashMap::new();
         for (run, screened) in runs {
