@@ -14,6 +14,7 @@ pub mod place_source;
 pub mod progress;
 pub mod resets;
 mod screen_sessions;
+mod this_screen;
 
 use crate::stats::node_counts::Counted;
 use crate::table::node_class::{self, Class, ClassBy, Key, SESSION_LABEL};
@@ -70,6 +71,9 @@ pub struct Input<T> {
     pub selected: Option<Selected>,
     /// What this selection left out.
     pub left_out: LeftOut,
+    /// The series of the screen that the input is about: the one that the caller named, or else the latest. `None`
+    /// without a screen.
+    pub screen: Option<String>,
     /// Why `--run` does not decide between runs, and which of its names no run has.
     pub run_names: Result<Vec<String>, String>,
     /// Why some input was not used.
@@ -232,7 +236,7 @@ impl<'a, T: Send, K: Fn(&Run) -> T + Sync> Reader<'a, T, K> {
         let selection = &self.options.selection;
         let of_runs = &self.nodes;
         let names = of_runs.values().flatten().map(|(_, class)| class.name.as_str());
-        let mut selected = |table: &mut RunTable| {
+        let selected = |input: &mut Input<T>, table: &mut RunTable| {
             if selection.is_all() {
                 return None;
             }
@@ -259,15 +263,14 @@ impl<'a, T: Send, K: Fn(&Run) -> T + Sync> Reader<'a, T, K> {
             input.left_out.add(left_out);
             Some(kept)
         };
-        let mut repeated = Vec::new();
+        let archives = archive_medians::archives(self.building.sources_so_far());
         // The user selects sessions by the label.
         let select = |table: &mut RunTable| {
-            let kept = selected(table);
-            repeated = screen_sessions::split(table, &self.screens);
-            kept
+            let kept = selected(&mut input, table);
+            input.warnings.extend(screen_sessions::split(table, &self.screens));
+            input.of_screen(table, &self.screens, &archives, self.options.screen.as_ref(), kept)
         };
         input.results = self.building.finish_selected(select);
-        input.warnings.extend(repeated);
         input.left_out.rows += input.results.not_decoded;
         input.selected = selection.described();
         let read_medians = |archive: &PathBuf| archive_medians::behind(archive, &input.results);
@@ -468,6 +471,7 @@ impl<T> Default for Input<T> {
             hosts: HashSet::new(),
             selected: None,
             left_out: LeftOut::default(),
+            screen: None,
             run_names: Ok(Vec::new()),
             warnings: Vec::new(),
         }

@@ -193,6 +193,12 @@ codes! {
         "Either the node is slow, or it has more work. To find out which of the two is true, compare other runs \
          and regions (`node_waits` in --format json)."
         "the other 3 nodes waited at least 1.50 s for n0222, 5.0 % of the job; rank 7 of this node came last"
+    LaterSessions "later-sessions"
+        "The input of a screen has sessions that began after this screen, for example because another screen has \
+         written to the archive meanwhile, or because the clock of a screen was wrong. The report does not count these \
+         sessions: each node is judged by this screen and by earlier sessions."
+        "Do nothing if another screen began meanwhile. Otherwise check the clock of the first node of each screen."
+        "the input has 1 session that began after this screen: the report does not count it"
     MediansBehind "medians-behind"
         "With `--since`, the report takes the history of nodes from the medians of the archive. These medians \
          lack some of the archive's runs."

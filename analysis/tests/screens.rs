@@ -13,6 +13,8 @@ mod against;
 mod gate;
 #[path = "screens/history.rs"]
 mod history;
+#[path = "screens/later.rs"]
+mod later;
 #[path = "screens/lists.rs"]
 mod lists;
 #[path = "screens/rounds.rs"]

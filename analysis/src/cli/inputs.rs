@@ -57,6 +57,7 @@ pub fn reading(
         for_archive: false,
         with_medians: false,
         selection,
+        screen: None,
         progress: progress_line::show(),
         decoding,
     }

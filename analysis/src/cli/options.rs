@@ -197,6 +197,9 @@ pub struct ScreenReportArgs {
     /// For --check: the command of a kernel of the screen, or of the user's program, as in its runs
     #[arg(long = "work", value_name = "COMMAND", hide = true, allow_hyphen_values = true)]
     pub works: Vec<String>,
+    /// The series id of the screen: other screens in PATH are only its history
+    #[arg(long, value_name = "ID", hide = true)]
+    pub series: Option<String>,
     /// Write to FILE what `pmmpi screen-act` needs
     #[arg(long, value_name = "FILE")]
     pub findings: Option<PathBuf>,

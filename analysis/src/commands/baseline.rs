@@ -36,6 +36,7 @@ impl Baseline {
         // The user selects runs of the screen. The baseline has a path of its own.
         let from = ImportOptions {
             selection: Selection::default(),
+            screen: None,
             with_medians: false,
             path: None,
             node: None,

@@ -9,7 +9,7 @@ use crate::cli::options::{ExitStyle, ReportArgs, ReportFormat, ScreenReportArgs}
 use crate::cli::outputs::{for_place, json, writable, write};
 use crate::cli::{ended_early, nagios, verdict_status};
 use pmmpi::clock;
-use pmmpi_analysis::input::importers::{self, Decoding};
+use pmmpi_analysis::input::importers::{self, Decoding, OneScreen};
 use pmmpi_analysis::input::resets::Resets;
 use pmmpi_analysis::render::origin::Origin;
 use pmmpi_analysis::render::{
@@ -50,6 +50,10 @@ pub fn report(options: &ReportArgs, decoding: Decoding, what: What) -> Result<u8
     let usual = reading(&options.of_others, &options.select, options.class_by.clone(), decoding);
     let from = importers::ImportOptions {
         counters: only,
+        screen: match what {
+            What::Screen(asked) => Some(asked.series.clone().map_or(OneScreen::Latest, OneScreen::Series)),
+            What::Report => None,
+        },
         with_medians: !options.no_history,
         // Facts of nodes may have changed since the baseline, so the same class is not enough.
         keep_parts: usual.keep_parts || !options.against.is_empty(),

@@ -44,7 +44,7 @@ pub fn of_latest_screen(
     by: &ClassBy,
     settings: &JudgeSettings,
 ) -> Vec<KernelAgainst> {
-    let rounds = screen::rounds_of_latest(input.runs.iter().map(|run| &run.kept));
+    let rounds = screen::rounds_of(input.runs.iter().map(|run| &run.kept), input.screen.as_deref());
     let kernel_of: HashMap<&str, &str> =
         rounds.iter().map(|(run, screened)| (run.run_id.as_str(), screened.kernel.as_str())).collect();
     let by = by.of_work();

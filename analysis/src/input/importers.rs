@@ -133,6 +133,15 @@ pub struct Rejected {
     pub reason: String,
 }
 
+/// A screen of the input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OneScreen {
+    /// The latest one. Run files in the folder of an archive count only if there are no others.
+    Latest,
+    /// The one with this series id.
+    Series(String),
+}
+
 /// What a reader needs when a file does not say it.
 #[derive(Clone, Debug, Default)]
 pub struct ImportOptions {
@@ -156,6 +165,8 @@ pub struct ImportOptions {
     pub with_medians: bool,
     /// The runs that count. Readers may leave out others; what they leave is removed before the rows go on.
     pub selection: Selection,
+    /// The rows are for the verdicts of this screen: sessions that began after it do not count. `None`: all count.
+    pub screen: Option<OneScreen>,
     /// Reports how much is read.
     pub progress: Progress,
     /// Tells a parent process which Parquet file is decoded.

@@ -130,20 +130,26 @@ pub fn settings_of(settings: &JudgeSettings, kernels: usize, sessions: usize) ->
     settings
 }
 
-/// The rounds of the latest screen among `runs`; none if there is no screen.
-pub fn rounds_of_latest<'a>(
-    runs: impl DoubleEndedIterator<Item = &'a RunReport> + Clone,
+/// The rounds of the screen with this series id among `runs`; none without a screen. A run without a series is one.
+pub fn rounds_of<'a>(
+    runs: impl Iterator<Item = &'a RunReport>,
+    series: Option<&str>,
 ) -> Vec<(&'a RunReport, &'a ScreenedRun)> {
-    let Some(latest) = runs.clone().rev().find(|run| run.screened.is_some()) else { return Vec::new() };
-    let of_screen = runs.filter(|run| run.series == latest.series);
+    let Some(series) = series else { return Vec::new() };
+    let of_screen = runs.filter(|run| run.series.as_deref().unwrap_or(&run.run_id) == series);
     of_screen.filter_map(|run| Some((run, run.screened.as_ref()?))).collect()
 }
 
 impl ScreenReport {
-    /// The latest screen among `runs`, with the verdicts on its nodes; `None` if there is none. Also gives each of `nodes`
-    /// its kernels, and suggests to drain a node with a wrong result. `table` has the times of all runs.
-    pub fn of(runs: &[RunReport], nodes: &mut [NodeReport], table: &RunTable) -> Option<Self> {
-        let of_screen = rounds_of_latest(runs.iter());
+    /// The screen with this series id among `runs`, with the verdicts on its nodes; `None` if there is none. Also gives each
+    /// of `nodes` its kernels, and suggests to drain a node with a wrong result. `table` has the times of all runs.
+    pub fn of(
+        runs: &[RunReport],
+        series: Option<&str>,
+        nodes: &mut [NodeReport],
+        table: &RunTable,
+    ) -> Option<Self> {
+        let of_screen = rounds_of(runs.iter(), series);
         if of_screen.is_empty() {
             return None;
         }

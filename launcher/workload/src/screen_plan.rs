@@ -77,10 +77,15 @@ impl ScreenPlan {
         order
     }
 
+    /// The id that all runs of the screen share.
+    pub fn series(&self) -> &str {
+        let header = &self.rounds.header;
+        header.series.as_ref().map_or(&header.run_id, |series| &series.id)
+    }
+
     /// The file beside the runs that says why the screen ended early. `pmmpi-report screen` reads it.
     pub fn ended_file(&self) -> Option<PathBuf> {
-        let header = &self.rounds.header;
-        let id = header.series.as_ref().map_or(&header.run_id, |series| &series.id);
+        let id = self.series();
         self.rounds.out.as_ref().map(|folder| folder.join(format!("{id}.ended")))
     }
 

@@ -94,7 +94,9 @@ pub(crate) fn with_history(plan: &ScreenPlan, done: &Screened) -> Vec<OsString> 
     let is_empty = |archive: &Path| archive.read_dir().is_ok_and(|mut files| files.next().is_none());
     let archive = plan.archive.iter().filter(|archive| archive.exists() && !is_empty(archive));
     let archive = archive.map(|archive| archive.clone().into_os_string());
-    plan.report.iter().cloned().chain(files).chain(archive).collect()
+    // The folder of the archive may have run files of other screens.
+    let series: [OsString; 2] = ["--series".into(), plan.series().into()];
+    plan.report.iter().cloned().chain(series).chain(files).chain(archive).collect()
 }
 
 /// The file with the findings, beside the last run.
