@@ -80,7 +80,7 @@ impl ScreenPlan {
     /// The id that all runs of the screen share.
     pub fn series(&self) -> &str {
         let header = &self.rounds.header;
-        header.series.as_ref().map_or(&header.run_id, |series| &series.id)
+        header.series.as_ref().map_or(header.run_id.as_str(), |series| series.id.as_str())
     }
 
     /// The file beside the runs that says why the screen ended early. `pmmpi-report screen` reads it.
