@@ -10,7 +10,7 @@ use serde::Serialize;
 pub struct Findings<'a> {
     schema_version: u32,
     findings: Vec<Finding<'a>>,
-    /// Repaired nodes that are fit to return.
+    /// The hosts of repaired nodes that are fit to return: what was measured, whatever name the user typed.
     passed: Vec<&'a str>,
     /// The kernels of the screen, all of which these nodes ran.
     kernels: Vec<MeasuredKernel<'a>>,
@@ -82,7 +82,7 @@ pub fn findings<'a>(screen: &'a ScreenReport, program: Option<&'a str>) -> Findi
                 area: of.area(),
             })
             .collect(),
-        passed: screen.gate.iter().filter(is_fit).map(|asked| asked.node.as_str()).collect(),
+        passed: hosts,
         fleet: screen.screened.len(),
     }
 }
