@@ -136,9 +136,8 @@ impl Team {
         for (number, result) in done.into_iter().enumerate() {
             match (result.unwrap_or_else(|| Err(self.lost(number))), &first) {
                 (Ok(value), _) => values.push(value),
-                (Err(error), None) | (Err(error @ Error::Wrong(_)), Some(Error::System { .. })) => {
-                    first = Some(error);
-                }
+                (Err(_), Some(Error::Wrong(_))) => {}
+                (Err(error), None) | (Err(error @ Error::Wrong(_)), Some(_)) => first = Some(error),
                 (Err(_), Some(_)) => {}
             }
         }
@@ -213,6 +212,7 @@ pub(crate) fn now_ns() -> u64 {
 pub(crate) mod tests {
     use super::*;
     use crate::affinity::allowed_hardware_threads;
+    use crate::error::Wrong;
 
     /// A team on at most two hardware threads of this machine.
     pub(crate) fn small_team() -> Team {
@@ -246,6 +246,19 @@ pub(crate) mod tests {
         assert!(error.unwrap_err().to_string().contains("panicked: number 0"));
         let numbers = team.each(|member| Ok(member.number)).unwrap();
         assert_eq!(numbers, (0..team.len()).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_wrong_result_comes_before_a_panic() {
+        let team = small_team();
+        let last = team.len() - 1;
+        let error = team.each(move |member| -> Result<(), Error> {
+            assert!(member.number == last, "not the last one");
+            let [of, expected, found] = ["x", "1", "2"].map(str::to_owned);
+            let hardware_thread = member.hardware_thread;
+            Err(Error::Wrong(Wrong { hardware_thread, of, element: 0, expected, found, wrong_count: 1 }))
+        });
+        assert!(matches!(error, Err(Error::Wrong(_))), "{error:?}");
     }
 
     #[test]
