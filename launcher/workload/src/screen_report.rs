@@ -7,6 +7,7 @@ use crate::process::Prepared;
 use crate::rank_watch::LastWords;
 use crate::screen_messages::Ending;
 use crate::screen_plan::{ScreenPlan, Screened};
+use crate::signals;
 use pmmpi::record::End;
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
@@ -71,12 +72,16 @@ fn report_and_act(plan: &ScreenPlan, done: &Screened) -> Result<End, Failure> {
     let status = status_of(&mut command(&words))?;
     let code = status.code().unwrap_or(OWN_FAILURE);
     let mut is_complete = true;
+    // Said before the archive, because a launcher that ends the job gives little time.
+    let is_stopped = plan.act.is_some() && is_asked_to_end();
     if let Some(archive) = &plan.archive {
         is_complete &= keep(&plan.report[0], archive, done);
     }
     if let Some(act) = &plan.act {
+        if is_stopped || is_asked_to_end() {
+            is_complete = false;
         // A report that failed has no findings.
-        if code < OWN_FAILURE && status.code().is_some() {
+        } else if code < OWN_FAILURE && status.code().is_some() {
             let words: Vec<OsString> = act.iter().cloned().chain([findings.into_os_string()]).collect();
             is_complete &= status_of(&mut command(&words))?.success();
         } else {
@@ -85,6 +90,15 @@ fn report_and_act(plan: &ScreenPlan, done: &Screened) -> Result<End, Failure> {
         }
     }
     Ok(End::Exited(if code == 0 && !is_complete { INCOMPLETE } else { code }))
+}
+
+/// True, with a warning, if a signal came after the last round.
+fn is_asked_to_end() -> bool {
+    let is_asked = signals::asked_to_end().is_some();
+    if is_asked {
+        warn("pmmpi changes no node, because it was asked to end");
+    }
+    is_asked
 }
 
 /// The command line of the report on all runs, next to those of earlier screens.
