@@ -24,6 +24,8 @@ pub(crate) struct Fake {
     nodes: RefCell<Nodes>,
     /// The arguments of each update.
     updates: RefCell<Vec<Vec<String>>>,
+    /// Nodes whose records in the list cannot be read.
+    unreadable: RefCell<Vec<String>>,
     /// May change nodes, and fail the call.
     hook: RefCell<Hook>,
 }
@@ -48,6 +50,7 @@ impl Fake {
         Self {
             nodes: RefCell::new(nodes),
             updates: RefCell::default(),
+            unreadable: RefCell::default(),
             hook: RefCell::new(Box::new(|_, _| None)),
         }
     }
@@ -60,6 +63,11 @@ impl Fake {
 
     pub(crate) fn hook(&self, hook: impl FnMut(Moment, &mut Nodes) -> Option<Why> + 'static) {
         *self.hook.borrow_mut() = Box::new(hook);
+    }
+
+    /// From now on, the list has no readable record of these nodes.
+    pub(crate) fn cannot_read(&self, names: &[&str]) {
+        *self.unreadable.borrow_mut() = names.iter().map(|name| (*name).to_owned()).collect();
     }
 
     pub(crate) fn of(&self, name: &str) -> NodeState {
@@ -84,7 +92,12 @@ impl Fake {
 impl Slurm for Fake {
     fn nodes(&self) -> Result<Listed, ToolError> {
         self.at(Moment::ReadAll)?;
-        Ok(self.all().into_iter().map(|(name, node)| (name, Ok(node))).collect())
+        let unreadable = self.unreadable.borrow();
+        let read = |name: &String, node| match unreadable.contains(name) {
+            true => Err("cut".to_owned()),
+            false => Ok(node),
+        };
+        Ok(self.all().into_iter().map(|(name, node)| (name.clone(), read(&name, node))).collect())
     }
 
     fn node(&self, name: &str) -> Result<NodeState, ToolError> {

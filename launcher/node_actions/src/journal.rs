@@ -156,12 +156,7 @@ impl Journal {
         let mut options = OpenOptions::new();
         options.read(true).append(true).create(true).mode(0o644).custom_flags(libc::O_NONBLOCK);
         let file = options.open(path).map_err(fail("open"))?;
-        if !file.metadata().map_err(fail("open"))?.is_file() {
-            return Err(Error::NoJournal(
-                path.to_owned(),
-                "it is not a regular file; name another file".to_owned(),
-            ));
-        }
+        require_regular(path, &file)?;
         let is_locked = lock(&file).map_err(fail("lock"))?;
         let past = Past::read(path, &file)?;
         if !is_locked {
@@ -193,12 +188,7 @@ impl Journal {
     /// The same without a lock, and without writing: an act without outcome is as these nodes show it. None if there is
     /// no journal.
     pub(crate) fn read_marks(path: &Path, listed: &Listed) -> std::result::Result<OwnMarks, Error> {
-        let file = match File::open(path) {
-            Ok(file) => file,
-            Err(reason) if reason.kind() == io::ErrorKind::NotFound => return Ok(OwnMarks::default()),
-            Err(reason) => return Err(Error::Journal { path: path.to_owned(), what: "open", reason }),
-        };
-        let Past { open, mut marks, .. } = Past::read(path, &file)?;
+        let Some(Past { open, mut marks, .. }) = Past::of(path)? else { return Ok(OwnMarks::default()) };
         for open in &open {
             if let Some(result) = open.result(listed) {
                 open.note(result, &mut marks);
@@ -317,10 +307,22 @@ struct Past {
 }
 
 impl Past {
+    /// That of this journal, without a lock. None if there is no journal.
+    fn of(path: &Path) -> std::result::Result<Option<Self>, Error> {
+        // Without NONBLOCK, opening a pipe could wait forever.
+        let file = match File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path) {
+            Ok(file) => file,
+            Err(reason) if reason.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(reason) => return Err(Error::Journal { path: path.to_owned(), what: "open", reason }),
+        };
+        require_regular(path, &file)?;
+        Self::read(path, &file).map(Some)
+    }
+
     fn read(path: &Path, file: &File) -> std::result::Result<Self, Error> {
         let (mut open, mut next_id, mut last_begin) = (BTreeMap::new(), 1, None);
         let mut marks = OwnMarks::default();
-        let (mut line, mut is_first, mut is_torn) = (Vec::new(), true, false);
+        let (mut line, mut has_mark, mut is_torn) = (Vec::new(), false, false);
         let mut reader = BufReader::new(file);
         loop {
             line.clear();
@@ -330,12 +332,11 @@ impl Past {
             if length == 0 {
                 break;
             }
-            // A run may have been killed during its first write.
-            if is_first && !line.starts_with(MARK) && !MARK.starts_with(line.trim_ascii_end()) {
+            has_mark = has_mark || line.starts_with(MARK);
+            if !has_mark && !is_cut_mark(&line) {
                 let why = "it is not a log of pmmpi; name a log of pmmpi, or a new file";
                 return Err(Error::NoJournal(path.to_owned(), why.to_owned()));
             }
-            is_first = false;
             is_torn = !line.ends_with(b"\n");
             // A line that a kill cut is not JSON.
             let Ok(value) = serde_json::from_slice::<serde_json::Value>(&line) else { continue };
@@ -366,6 +367,30 @@ impl Past {
         }
         Ok(Self { next_id, open: open.into_values().collect(), marks, is_torn, last_begin })
     }
+}
+
+/// Fails if the content of this file shows that [`run`](crate::run) could not use it as its log. Neither locks nor writes
+/// it. A missing file is a new log.
+pub fn check_log(path: &Path) -> std::result::Result<(), Error> {
+    Past::of(path).map(drop)
+}
+
+fn require_regular(path: &Path, file: &File) -> std::result::Result<(), Error> {
+    let about = file.metadata();
+    match about.map_err(|reason| Error::Journal { path: path.to_owned(), what: "open", reason })?.is_file() {
+        true => Ok(()),
+        false => {
+            let why = "it is not a regular file; name another file";
+            Err(Error::NoJournal(path.to_owned(), why.to_owned()))
+        }
+    }
+}
+
+/// True for a line that a kill cut within the mark. Runs that were killed during their first write leave such lines before
+/// the first line with a whole mark. The end of a line follows in the next run, so no such line is empty.
+fn is_cut_mark(line: &[u8]) -> bool {
+    let text = line.strip_suffix(b"\n").unwrap_or(line);
+    !text.is_empty() && MARK.starts_with(text)
 }
 
 /// False if another process has the lock. The Linux kernel unlocks the file when the last process that has this file

@@ -41,6 +41,7 @@ mod fake;
 
 pub use decide::Skip;
 pub use error::{Error, ToolError, Why};
+pub use journal::check_log;
 pub use limit::OverLimit;
 pub use mark_nodes::run;
 pub use measurement::Measurement;

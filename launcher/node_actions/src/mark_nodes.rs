@@ -53,8 +53,17 @@ pub fn run(
         None => Journal::read_marks(&settings.log, &listed)?,
     };
     let found: BTreeSet<&str> = findings.iter().map(|finding| finding.node.as_str()).collect();
-    let marked = listed.values().flatten().filter(|node| decide::is_marked(&settings.action, node));
-    let marked = marked.map(|node| node.name.as_str()).collect();
+    let is_open = |name: &str| {
+        let mut open = journal.iter().flat_map(Journal::open_intents);
+        open.any(|open| open.node == name && open.act.changes() == (settings.action.clone(), true))
+    };
+    let is_marked = |name: &str, state: &Result<NodeState, String>| match state {
+        Ok(node) => decide::is_marked(&settings.action, node),
+        // As the log has it.
+        Err(_) => own_marks.mark(name, &settings.action).is_some() || is_open(name),
+    };
+    let marked = listed.iter().filter(|(name, state)| is_marked(name, state));
+    let marked = marked.map(|(name, _)| name.as_str()).collect();
     report.over_limit = limit::check(&found, &marked, settings.max_nodes, settings.fleet).err();
     for (node, wish) in wishes(&findings, &passed, settings, &own_marks) {
         let wish = match without_node.remove(&node) {

@@ -113,6 +113,26 @@ fn a_second_pmmpi_hears_who_holds_the_journal() {
     assert!(Journal::open(&path).is_ok());
 }
 
+#[test]
+fn a_log_is_checked_without_a_change() {
+    let (_folder, path) = place();
+    check_log(&path).unwrap();
+    assert!(!path.exists());
+    let journal = Journal::open(&path).unwrap();
+    let before = fs::read(&path).unwrap();
+    check_log(&path).unwrap();
+    drop(journal);
+    assert_eq!(fs::read(&path).unwrap(), before);
+    // Of runs that were killed during their first write.
+    for content in ["", "{", "{\n{\"pmm"] {
+        fs::write(&path, content).unwrap();
+        check_log(&path).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), content);
+        drop(Journal::open(&path).unwrap());
+        check_log(&path).unwrap();
+    }
+}
+
 /// A kill or a full disk may cut the last line anywhere.
 #[test]
 fn a_cut_line_is_ignored() {
@@ -137,12 +157,19 @@ fn a_cut_line_is_ignored() {
 #[test]
 fn other_files_are_left_alone() {
     let (folder, path) = place();
-    for content in ["important,data\n", "no end of line", "{\"pmmpi_node_actions\":2,\"x\":1}\n"] {
+    let other_version = "{\"pmmpi_node_actions\":2,\"x\":1}\n";
+    let after_cut = "{\n{\"pmmpi_node_actions\":2,\"x\":1}\n";
+    let json = "{\n  \"nodes\": 4\n}\n";
+    for content in
+        ["important,data\n", "no end of line", other_version, after_cut, "\n", "\nno log\n", "{ ", json]
+    {
         fs::write(&path, content).unwrap();
+        assert!(matches!(check_log(&path), Err(Error::NoJournal(..))), "{content}");
         assert!(matches!(Journal::open(&path), Err(Error::NoJournal(..))), "{content}");
         assert_eq!(fs::read_to_string(&path).unwrap(), content);
     }
     assert!(matches!(Journal::open(Path::new("/dev/null")), Err(Error::NoJournal(..))));
+    assert!(matches!(check_log(Path::new("/dev/null")), Err(Error::NoJournal(..))));
     assert!(matches!(Journal::open(folder.path()), Err(Error::Journal { .. })));
     assert!(matches!(Journal::open(Path::new("/proc/nowhere/log")), Err(Error::Journal { .. })));
 }

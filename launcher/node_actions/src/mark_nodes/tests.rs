@@ -1,5 +1,6 @@
 mod all_findings_are_measured;
 mod dry_run_after_a_kill;
+mod unreadable_nodes;
 
 use super::*;
 use crate::error::Why;
