@@ -1,10 +1,12 @@
 //! What `pmmpi screen` needs to act on its findings: names that Slurm knows, and files that it can write.
 
 use rig::tool::{self, Folder, Output};
-use std::fs;
+use std::fs::{self, File};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::Duration;
 
 /// A folder with a `scontrol` that shows these nodes (NodeName, NodeHostName) and takes every change.
 struct Site(Folder);
@@ -40,12 +42,17 @@ impl Site {
 
     /// Acts on a finding for each of these hosts.
     fn act(&self, hosts: &[&str]) -> Output {
+        self.act_with(hosts, &[])
+    }
+
+    fn act_with(&self, hosts: &[&str], options: &[&str]) -> Output {
         let finding = |host: &&str| serde_json::json!({"node": host, "reason": "pmmpi: slow-memory: +8.1 %"});
         let findings: Vec<_> = hosts.iter().map(finding).collect();
         let findings =
             serde_json::json!({"schema_version": 1, "findings": findings, "passed": [], "fleet": 100});
         fs::write(self.file("findings"), findings.to_string()).unwrap();
-        self.pmmpi(&["screen-act", "--apply", "drain", "--log", "log", "findings"])
+        let act = ["screen-act", "--apply", "drain", "--log", "log", "findings"];
+        self.pmmpi(&[&act[..], options].concat())
     }
 }
 
@@ -85,6 +92,38 @@ fn a_dry_run_without_a_known_node_is_not_the_first_use() {
     assert!(output.err().contains("this is the first use of the log"), "{}", output.err());
 }
 
+/// Another screen has created the log during the rounds.
+#[test]
+fn a_screen_that_began_without_a_log_is_a_dry_run() {
+    let site = Site::new(&[("n1", "n1")]);
+    fs::write(site.file("log"), "").unwrap();
+    let output = site.act_with(&["n1"], &["--first-use"]).success();
+    for said in
+        ["n1: would run: scontrol update NodeName=n1 ", "the log log was missing when this screen began"]
+    {
+        assert!(output.err().contains(said), "{}", output.err());
+    }
+    assert!(!site.file("updates").exists());
+}
+
+/// About 3 s.
+#[test]
+fn pmmpi_waits_for_the_log_of_another_pmmpi() {
+    let site = Site::new(&[("n1", "n1")]);
+    let log = File::create(site.file("log")).unwrap();
+    // SAFETY: flock of a descriptor that is open.
+    assert_eq!(unsafe { libc::flock(log.as_raw_fd(), libc::LOCK_EX) }, 0);
+    let other = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_secs(3));
+        drop(log);
+    });
+    let output = site.act(&["n1"]);
+    other.join().unwrap();
+    let said = output.err();
+    assert_eq!(said.matches("pmmpi waits for it, for at most 5 minutes").count(), 1, "{said}");
+    assert!(site.file("updates").exists(), "{said}");
+}
+
 #[test]
 fn what_cannot_be_written_is_refused_before_the_first_round() {
     let site = Site::new(&[("n1", "n1")]);
@@ -106,6 +145,16 @@ fn what_cannot_be_written_is_refused_before_the_first_round() {
         let output = screen(&["--apply", "drain", "--log", log]);
         let told = format!("pmmpi cannot write the log {log}: {why}");
         assert!(output.code() == 125 && output.err().contains(&told), "{}", output.err());
+    }
+    let later = "{\"pmmpi_node_actions\":99}\n";
+    for (content, why) in
+        [("data\n", "it is not a log of pmmpi"), (later, "a different version of pmmpi wrote it")]
+    {
+        fs::write(site.file("other"), content).unwrap();
+        let output = screen(&["--apply", "drain", "--log", "other"]);
+        let told = format!("cannot use other as log: {why}");
+        assert!(output.code() == 125 && output.err().contains(&told), "{}", output.err());
+        assert_eq!(fs::read_to_string(site.file("other")).unwrap(), content);
     }
     assert!(tool::runs_in(&site.file("runs")).is_empty() && !site.file("missing").exists());
     // Files that can be written. The checks create no log, and an empty archive is no input.

@@ -151,6 +151,29 @@ fn a_screen_that_a_signal_ends_changes_no_node() {
     site.assert_unchanged(&output);
 }
 
+/// The report is running.
+#[test]
+fn a_signal_after_the_last_round_changes_no_node() {
+    let site = Site::new("kill -TERM $PPID\nsleep 0.2\nexit 0");
+    let output = site.screen("1", "true");
+    assert_eq!(output.code(), 1, "{}", output.err());
+    let said = "pmmpi changes no node, because it was asked to end";
+    assert_eq!(output.err().matches(said).count(), 1, "{}", output.err());
+    site.assert_unchanged(&output);
+}
+
+/// Another screen creates the log during the rounds.
+#[test]
+fn a_screen_that_began_without_a_log_changes_no_node() {
+    let site = Site::new("exit 0");
+    let log = site.file("log");
+    fs::remove_file(&log).expect("the log");
+    let output = site.screen("1", &format!(": > {log}")).success();
+    let said = "n2: would run: scontrol update NodeName=n2 State=DRAIN ";
+    assert!(output.err().contains(said), "{}", output.err());
+    assert!(Path::new(&log).exists() && !Path::new(&site.file("reason")).exists(), "{}", output.err());
+}
+
 /// About 3 s.
 #[test]
 fn a_screen_that_loses_a_rank_changes_no_node() {

@@ -49,7 +49,7 @@ pub fn run(typed: ScreenArgs) -> Result<End, Failure> {
     let began_ns = clock::monotonic_ns();
     let launch = Launch::read();
     let refused = |failure: &Failure| Ok(End::Exited(launch.refuse(failure)));
-    let settings = match ScreenSettings::validate(typed) {
+    let mut settings = match ScreenSettings::validate(typed) {
         Ok(settings) => settings,
         // All ranks have the same command line.
         Err(failure) if launch.rank.is_some_and(|rank| rank > 0) => {
@@ -58,6 +58,9 @@ pub fn run(typed: ScreenArgs) -> Result<End, Failure> {
         }
         Err(failure) => return refused(&failure),
     };
+    // Before the checks and the rounds, because another screen may create the log while they run.
+    let log = log(&settings);
+    settings.act.iter_mut().for_each(|options| act_in_slurm::note_first_use(options, &log));
     let ready = works(&settings, &launch).and_then(|works| {
         let task = Task::new(&settings.run, launch.clone(), works[0].program.clone(), Mode::Plain, began_ns);
         if task.way == Way::Alone && launch.size.is_some_and(|size| size > 1) {
@@ -67,7 +70,7 @@ pub fn run(typed: ScreenArgs) -> Result<End, Failure> {
             let ranks = launch.size.unwrap_or(1);
             let out = settings.run.out.as_deref();
             out.map(|out| run_folder::prepare(out, ranks, reserved_bytes(ranks))).transpose()?;
-            check_end(&settings, &works)?;
+            check_end(&settings, &works, &log)?;
         }
         Ok((task, works))
     });
@@ -94,12 +97,14 @@ pub fn run(typed: ScreenArgs) -> Result<End, Failure> {
 }
 
 /// Refuses before the rounds what would fail only after them.
-fn check_end(settings: &ScreenSettings, works: &[ScreenWork]) -> Result<(), Failure> {
+fn check_end(settings: &ScreenSettings, works: &[ScreenWork], log: &Path) -> Result<(), Failure> {
     if settings.act.is_some() {
-        let out = settings.run.out.as_deref().unwrap_or(Path::new("."));
-        act_in_slurm::check(&settings.log.clone().unwrap_or_else(|| out.join(act_in_slurm::LOG)))?;
+        act_in_slurm::check(log)?;
     }
     settings.log.as_deref().map(outputs::check_log).transpose()?;
+    if settings.act.is_some() {
+        pmmpi_node_actions::check_log(log).map_err(Failure::own)?;
+    }
     settings.archive.as_deref().map(outputs::check_archive).transpose()?;
     let report = own_files::report()?;
     let mut command = Command::new(&report);
@@ -121,6 +126,12 @@ fn check_end(settings: &ScreenSettings, works: &[ScreenWork]) -> Result<(), Fail
     let message = said.trim_end().trim_start_matches("pmmpi-report: ").trim_start_matches("pmmpi: ");
     let message = message.trim_start_matches("error: ").to_owned();
     Err(Failure { code: output.status.code().unwrap_or(OWN_FAILURE), message })
+}
+
+/// The log of changes.
+fn log(settings: &ScreenSettings) -> PathBuf {
+    let out = settings.run.out.as_deref().unwrap_or(Path::new("."));
+    settings.log.clone().unwrap_or_else(|| out.join(act_in_slurm::LOG))
 }
 
 /// Runs one kernel in this process: see [`kernel`].

@@ -151,6 +151,9 @@ pub struct ActArgs {
     /// Log of all changes
     #[arg(long)]
     pub log: Option<PathBuf>,
+    /// The log was missing when the screen began: change nothing
+    #[arg(long)]
+    pub first_use: bool,
 }
 
 /// A kernel of `pmmpi screen`.

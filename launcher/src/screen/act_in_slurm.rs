@@ -2,17 +2,29 @@
 
 use crate::cli::options::{ActArgs, ApplyArg};
 use pmmpi::record::End;
-use pmmpi_node_actions::{Action, Finding, MeasuredKernel, Scontrol, Settings, dry_run, run as run_actions};
+use pmmpi_node_actions::{
+    Action, Error, Finding, MeasuredKernel, Report, Scontrol, Settings, dry_run, run as run_actions,
+};
 use pmmpi_workload::Failure;
 use pmmpi_workload::console::say;
 use serde::Deserialize;
+use std::ffi::OsString;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 /// The hidden command.
 pub const COMMAND: &str = "screen-act";
 
 /// The log beside the run files, if the user names none.
 pub const LOG: &str = "node-actions.jsonl";
+
+/// The option if there was no log when the screen began.
+const FIRST_USE: &str = "--first-use";
+
+/// How long to wait for another pmmpi that has locked the log.
+const PATIENCE: Duration = Duration::from_secs(300);
+/// The pause between two tries to lock the log.
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// The status if something needs an operator.
 const NEEDS_ATTENTION: i32 = 1;
@@ -31,7 +43,8 @@ struct Findings {
 
 const SCHEMA: u32 = 1;
 
-/// Reads the findings and acts on them. The first use of a log is a dry run; but a screen whose nodes Slurm does
+/// Reads the findings and acts on them. The first use of a log is a dry run, also if another screen has created the log during
+/// the rounds; but a screen whose nodes Slurm does
 /// not know is no use, because it has not shown an operator what pmmpi would do.
 pub fn run(typed: &ActArgs) -> Result<End, Failure> {
     let file = typed.findings.display();
@@ -46,7 +59,8 @@ pub fn run(typed: &ActArgs) -> Result<End, Failure> {
         )));
     }
     let log = typed.log.clone().unwrap_or_else(|| typed.findings.with_file_name(LOG));
-    let is_first = dry_run::is_first_use(&log);
+    let is_missing = dry_run::is_first_use(&log);
+    let is_first = typed.first_use || is_missing;
     let action = match typed.apply {
         ApplyArg::Drain => Action::Drain,
         ApplyArg::Comment => Action::Comment,
@@ -61,13 +75,19 @@ pub fn run(typed: &ActArgs) -> Result<End, Failure> {
         log: log.clone(),
     };
     let slurm = Scontrol::find().map_err(Failure::own)?;
-    let report = run_actions(&read.findings, &read.passed, &settings, &slurm).map_err(Failure::own)?;
+    let report = act(&read.findings, &read.passed, &settings, &slurm).map_err(Failure::own)?;
     for line in report.to_string().lines() {
         say(line);
     }
     let has_work = !(read.findings.is_empty() && read.passed.is_empty());
     if !has_work {
         say("no node to change");
+    } else if is_first && !is_missing {
+        say(format_args!(
+            "pmmpi changed nothing, because the first use of a log is a dry run, and the log {} was missing when this \
+             screen began. The next screen with --apply and this log changes nodes",
+            log.display()
+        ));
     } else if is_first && report.is_without_nodes() {
         say(format_args!(
             "pmmpi changed nothing, because it found none of these nodes in Slurm. The next screen with --apply \
@@ -83,6 +103,42 @@ pub fn run(typed: &ActArgs) -> Result<End, Failure> {
         ));
     }
     Ok(End::Exited(if report.needs_attention() { NEEDS_ATTENTION } else { 0 }))
+}
+
+/// Acts on the findings. Waits for another pmmpi that has locked the log, because it needs less time than the
+/// rounds that would be lost.
+fn act(
+    findings: &[Finding],
+    passed: &[String],
+    settings: &Settings,
+    slurm: &Scontrol,
+) -> Result<Report, Error> {
+    let deadline = Instant::now() + PATIENCE;
+    let mut is_waiting = false;
+    loop {
+        let result = run_actions(findings, passed, settings, slurm);
+        let Err(Error::Held { path, .. }) = &result else { return result };
+        if Instant::now() >= deadline {
+            return result;
+        }
+        if !is_waiting {
+            say(format_args!(
+                "another pmmpi is changing nodes and has locked the log {}: pmmpi waits for it, for at most {} minutes",
+                path.display(),
+                PATIENCE.as_secs() / 60
+            ));
+            is_waiting = true;
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
+/// Adds to the options of the hidden command whether there is no log before the rounds. Another screen may have created it
+/// after them, but no operator has seen what this screen would do.
+pub fn note_first_use(options: &mut Vec<OsString>, log: &Path) {
+    if dry_run::is_first_use(log) {
+        options.push(FIRST_USE.into());
+    }
 }
 
 /// Refuses if there is no Slurm to act in, or if the user may not change nodes. A dry run needs no right. `log` is that
