@@ -8,7 +8,8 @@
 # This program ends at once: it prints the last result, and starts the measurement in the background. It does not change
 # the state of the node in Slurm. A measurement starts only if Slurm says that the node is idle. If Slurm does not
 # answer, no measurement starts. At most one measurement runs at a time. `stop` ends the measurement, and waits up to
-# two seconds until it has ended. Without `stop`, the measurement ends within two seconds after a job starts.
+# two seconds until it has ended. If this program is waiting for Slurm's answer when you call `stop`, no measurement
+# starts. Without `stop`, the measurement ends within two seconds after a job starts.
 #
 # The settings are lines NAME=VALUE in /etc/pmmpi/healthcheck.conf. This file must belong to root, and other users must
 # not be able to write it. slurmd starts this script without your environment variables. So if sinfo is in an unusual
@@ -52,9 +53,23 @@ is_young() { [ -n "$(find "$1" -mmin "-$2" 2> /dev/null)" ]; }
 # True if Slurm says that the node is idle. False if Slurm says something else, or does not answer.
 is_idle() { [ "$(timeout -k 1 5 sinfo --noheader --Node --nodes="$node" --format=%T 2> /dev/null | sort -u)" = idle ]; }
 
-# Ends the measurement. While the lock is held, a measurement runs, and the file `group` has its process group.
+# True if a job has begun on this host: slurmstepd runs. With cgroup v2, slurmd also keeps a process `slurmstepd infinity`,
+# which belongs to no job.
+has_job() {
+    local pid words
+    for pid in $(pgrep --ns $$ --nslist uts -x slurmstepd); do
+        words=()
+        mapfile -d '' words < "/proc/$pid/cmdline"
+        [ "${words[1]:-}" = infinity ] || return 0
+    done
+    return 1
+}
+
+# Ends the measurement. While the lock is held, `watch` waits for Slurm's answer, or a measurement runs. In a
+# measurement, the file `group` has its process group. The file `stop` tells `watch` to start none.
 stop() {
     local i group
+    touch "$state/stop" 2> /dev/null
     for i in 1 2 3 4 5 6 7 8 9 10; do
         flock --nonblock "$state/lock" true 2> /dev/null && return
         group=$(cat "$state/group" 2> /dev/null)
@@ -71,14 +86,15 @@ stop() {
 watch() {
     exec 9> "$state/lock"
     flock --nonblock 9 || return
-    rm -f "$state/group"
-    is_idle || return
+    # An old `stop` does not count. A job that called it has the node already, so Slurm does not call the node idle.
+    rm -f "$state/group" "$state/stop"
+    { is_idle && [ ! -e "$state/stop" ]; } || return
     touch "$state/begun"
     setsid nice -n 19 bash "$0" measure > /dev/null 2>&1 &
     echo $! > "$state/group"
-    # For sites without a prolog that calls `stop`: if slurmstepd runs on this host, a job has begun.
+    # `stop` may have given up before it saw the group. And some sites have no prolog that calls `stop`.
     while kill -0 $! 2> /dev/null; do
-        ! pgrep --ns $$ --nslist uts -x slurmstepd > /dev/null || kill -TERM -- "-$!"
+        { [ ! -e "$state/stop" ] && ! has_job; } || kill -TERM -- "-$!"
         sleep 1
     done
 }
@@ -115,7 +131,7 @@ case ${1:-} in
         exit 0 ;;
 esac
 
-read -r last < "$state/result" 2> /dev/null || last="no result yet"
+read -r last 2> /dev/null < "$state/result" || last="no result yet"
 echo "pmmpi: $node: $last"
 # If a measurement stopped early, the next measurement begins at least an hour later.
 if [ "$every_h" -gt 0 ] && ! is_young "$state/result" $((every_h * 60)) && ! is_young "$state/begun" 60; then

@@ -491,6 +491,56 @@ fn an_idle_node_measures_itself_and_stops_for_a_job() {
     assert_eq!(site.states().matches("idle").count(), NODES, "{}", site.states());
 }
 
+/// With cgroup v2, slurmd keeps a process `slurmstepd infinity`, which is no job. Scripts replace pmmpi and sinfo.
+#[test]
+fn only_a_job_or_stop_ends_a_measurement() {
+    let folder = Folder::new("healthcheck");
+    let file = |name: &str| folder.path().join(name);
+    let write = |name: &str, mode: u32, contents: String| {
+        fs::write(file(name), contents).unwrap();
+        fs::set_permissions(file(name), fs::Permissions::from_mode(mode)).unwrap();
+    };
+    write("sinfo", 0o755, "#!/bin/sh\necho idle\n".to_owned());
+    // The watcher looks for a job once per second.
+    write("pmmpi", 0o755, format!("#!/bin/sh\nsleep 2.5\necho > {}\n", text(file("ended"))));
+    let state = text(file("state"));
+    write("conf", 0o644, format!("PATH={}:/usr/bin:/bin\nPMMPI_STATE={state}\n", text(folder.path())));
+    std::os::unix::fs::symlink("/usr/bin/sleep", file("slurmstepd")).unwrap();
+    let slurmstepd = |argument: &str| tool::start(Command::new(file("slurmstepd")).arg(argument));
+    let check = |args: &[&str]| {
+        let mut bash = Command::new("bash");
+        bash.arg(path_of("healthcheck.sh")).args(args).env("PMMPI_CONF", file("conf"));
+        tool::run(&mut bash).success();
+    };
+    let lock = text(file("state/lock"));
+    let is_free = || tool::run(Command::new("flock").args(["--nonblock", &lock, "true"])).status.success();
+    let exists = |name: &str| file(name).exists();
+
+    let _of_slurmd = slurmstepd("infinity");
+    check(&[]);
+    assert!(tool::is_over_within(WAIT, || exists("ended")));
+
+    assert!(tool::is_over_within(WAIT, is_free));
+    for name in ["ended", "state/begun"] {
+        fs::remove_file(file(name)).unwrap();
+    }
+    let job = slurmstepd("100");
+    check(&[]);
+    assert!(tool::is_over_within(WAIT, || exists("state/begun")));
+    assert!(tool::is_over_within(WAIT, is_free));
+    assert!(!exists("ended"));
+    drop(job);
+
+    // Slurm answers after `stop` has ended.
+    fs::remove_file(file("state/begun")).unwrap();
+    write("sinfo", 0o755, format!("#!/bin/sh\necho > {}\nsleep 4\necho idle\n", text(file("asked"))));
+    check(&[]);
+    assert!(tool::is_over_within(WAIT, || exists("asked")));
+    check(&["stop"]);
+    assert!(tool::is_over_within(WAIT, is_free));
+    assert!(!exists("state/begun") && !exists("ended"));
+}
+
 /// True if no measurement of the node has the lock.
 fn is_free(site: &Site, node: &str) -> bool {
     let lock = text(site.file(&format!("state-{node}/lock")));
