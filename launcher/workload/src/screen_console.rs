@@ -5,7 +5,7 @@ use crate::progress::Progress;
 use crate::screen_plan::{ScreenPlan, ScreenWork, WorkKind};
 use pmmpi::RankId;
 use pmmpi::record::{End, KernelResult, RankRecord, Run};
-use pmmpi::text::{count, seconds_between};
+use pmmpi::text::count;
 use pmmpi::wrong_data::{Part, WrongData};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Display;
@@ -103,7 +103,8 @@ impl ScreenConsole {
     }
 }
 
-/// `4 nodes, 1.021 to 1.034 s`, or `3 of 4 nodes, ...` if one has no time.
+/// `4 nodes, 1.021 to 1.034 s`, or `4 nodes, 1.021 s` if these digits show no difference, or `3 of 4 nodes, ...` if one has
+/// no time.
 fn times(work: &ScreenWork, run: &Run) -> String {
     let host = |rank: &RankRecord| run.nodes[rank.node.index()].key.hostname.as_str();
     let (results, wrong_data) = (results_by_rank(run), WrongData::of_run(run));
@@ -124,8 +125,14 @@ fn times(work: &ScreenWork, run: &Run) -> String {
     }
     let nodes =
         if with_time.len() < run.host_count() { format!("{} of {nodes}", with_time.len()) } else { nodes };
-    let (least, most) = seconds_between(least, most);
-    format!("{nodes}, {least} to {most} s")
+    let (least, most) = (seconds(least), seconds(most));
+    if least == most { format!("{nodes}, {least} s") } else { format!("{nodes}, {least} to {most} s") }
+}
+
+/// With four significant digits.
+fn seconds(ns: i64) -> String {
+    let decimals = 12_u32.saturating_sub(ns.max(1).ilog10()).min(9) as usize;
+    format!("{:.decimals$}", ns as f64 / 1e9)
 }
 
 fn results_by_rank(run: &Run) -> HashMap<RankId, &KernelResult> {
@@ -237,6 +244,20 @@ mod tests {
         assert!(text.starts_with("2 of 3 nodes, 1") && text.contains(" to 2"), "{text}");
         let lines = troubles(&net, &run);
         assert!(lines.len() == 1 && lines[0].starts_with("n2: net: message 1 from n0"), "{lines:?}");
+    }
+
+    #[test]
+    fn times_have_four_digits() {
+        let texts = [8_000, 1_234_567, 1_867_961_935, 12_345_678_901, 12_345_678_901_234].map(seconds);
+        assert_eq!(texts, ["0.000008000", "0.001235", "1.868", "12.35", "12346"]);
+        let text = |second_ns: i64| {
+            let mut run = round(Default::default(), End::TimedOut);
+            run.ranks[0].stamps = Stamps::new(0, 0, 1_867_961_935, 1_867_961_935).unwrap();
+            run.ranks[1].stamps = Stamps::new(0, 0, second_ns, second_ns).unwrap();
+            times(&work("fma", WorkKind::Kernel), &run)
+        };
+        assert_eq!(text(1_867_999_000), "2 of 3 nodes, 1.868 s");
+        assert_eq!(text(1_869_000_000), "2 of 3 nodes, 1.868 to 1.869 s");
     }
 
     #[test]
