@@ -123,7 +123,8 @@ fn in_turns(
 fn triad(stores: Stores, team: &Team, pairs: usize, size: Option<u64>) -> Outcome<()> {
     let array_bytes = size.unwrap_or(1 << 30);
     for huge_pages in [true, false] {
-        let mut kernel = Triad::new(TriadSettings { array_bytes, stores, huge_pages })?;
+        let settings = TriadSettings { array_bytes, stores, huge_pages, last_level_caches_bytes: None };
+        let mut kernel = Triad::new(settings)?;
         let flags: &[&str] = match stores {
             Stores::Ordinary => &["-fopenmp"],
             Stores::NonTemporal => &["-fopenmp", "-DNON_TEMPORAL", "-march=native"],

@@ -59,18 +59,36 @@ pub struct TriadSettings {
     pub stores: Stores,
     /// Asks for huge pages.
     pub huge_pages: bool,
+    /// The size of all last-level caches together, if known.
+    pub last_level_caches_bytes: Option<u64>,
 }
 
 impl TriadSettings {
     /// STREAM's rule: each array has at least four times the size of all last-level caches together.
     pub fn for_caches(last_level_caches_bytes: u64, stores: Stores) -> Self {
         let array_bytes = last_level_caches_bytes.saturating_mul(4).max(LEAST_ARRAY_BYTES);
-        Self { array_bytes, stores, huge_pages: true }
+        let last_level_caches_bytes = Some(last_level_caches_bytes);
+        Self { array_bytes, stores, huge_pages: true, last_level_caches_bytes }
     }
 
     /// Arrays that use this many bytes together.
-    pub fn for_memory(bytes: u64, stores: Stores) -> Self {
-        Self { array_bytes: bytes / 3, stores, huge_pages: true }
+    pub fn for_memory(bytes: u64, stores: Stores, last_level_caches_bytes: Option<u64>) -> Self {
+        Self { array_bytes: bytes / 3, stores, huge_pages: true, last_level_caches_bytes }
+    }
+
+    /// A note if the loops may find much of the arrays in the caches. STREAM asks for four times the caches in each array;
+    /// a loop that passes over all arrays needs this size only for all of them together.
+    fn note_of_caches(&self) -> Option<String> {
+        let caches = self.last_level_caches_bytes?;
+        let all = self.array_bytes.saturating_mul(3);
+        // An array is a third of --memory, rounded down.
+        (all.saturating_add(2) < caches.saturating_mul(4)).then(|| {
+            format!(
+                "the arrays together have less than four times the size of the last-level caches ({:.3} GB): the \
+                 values may be those of the caches, not of memory",
+                caches as f64 / 1e9
+            )
+        })
     }
 }
 
@@ -192,6 +210,7 @@ impl Kernel for Triad {
                 None => "the system does not show how much of this memory is in huge pages".to_owned(),
             }
         )];
+        self.notes.extend(self.settings.note_of_caches());
         (self.arrays, self.repetitions) = (Some(arrays), 0);
         Ok(())
     }

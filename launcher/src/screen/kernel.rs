@@ -231,7 +231,7 @@ fn kernel(typed: &KernelArgs, root: &Path, cores: &[u32]) -> Result<Box<dyn Kern
     };
     Ok(match typed.kernel.as_str() {
         "triad" => Box::new(Triad::new(match memory()? {
-            Some(bytes) => TriadSettings::for_memory(bytes, stores),
+            Some(bytes) => TriadSettings::for_memory(bytes, stores, caches().ok()),
             None => TriadSettings::for_caches(caches()?, stores),
         })?),
         "latency" => {

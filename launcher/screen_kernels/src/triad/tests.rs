@@ -5,7 +5,7 @@ use crate::team::tests::small_team;
 use proptest::prelude::*;
 
 fn small(stores: Stores, array_bytes: u64) -> TriadSettings {
-    TriadSettings { array_bytes, stores, huge_pages: false }
+    TriadSettings { array_bytes, stores, huge_pages: false, last_level_caches_bytes: None }
 }
 
 /// Every kind of vectors of this processor, and both kinds of stores; more repetitions than the arrays can grow.
@@ -123,10 +123,32 @@ fn a_repetition_has_all_values() {
 }
 
 #[test]
+fn small_arrays_have_a_note() {
+    let note = |bytes: u64, caches: Option<u64>| {
+        TriadSettings::for_memory(bytes, Stores::Ordinary, caches).note_of_caches()
+    };
+    let caches = 32 << 20;
+    for bytes in [16 << 20, 64 << 20, 4 * caches - 3] {
+        let note = note(bytes, Some(caches)).unwrap();
+        assert!(note.contains("last-level caches (0.034 GB)"), "{note}");
+    }
+    for (bytes, caches) in [(4 * caches, Some(caches)), (1 << 30, Some(caches)), (1 << 20, None)] {
+        assert_eq!(note(bytes, caches), None, "{bytes}");
+    }
+    assert_eq!(TriadSettings::for_caches(caches, Stores::Ordinary).note_of_caches(), None);
+    let team = small_team();
+    let settings =
+        TriadSettings { last_level_caches_bytes: Some(caches), ..small(Stores::Ordinary, 1 << 20) };
+    let mut triad = Triad::new(settings).unwrap();
+    triad.prepare(&team).unwrap();
+    assert_eq!(triad.notes().len(), 2);
+}
+
+#[test]
 fn sizes_follow_the_caches_or_the_memory() {
     assert_eq!(TriadSettings::for_caches(480 << 20, Stores::Ordinary).array_bytes, 1920 << 20);
     assert_eq!(TriadSettings::for_caches(1 << 20, Stores::Ordinary).array_bytes, LEAST_ARRAY_BYTES);
-    assert_eq!(TriadSettings::for_memory(3 << 30, Stores::Ordinary).array_bytes, 1 << 30);
+    assert_eq!(TriadSettings::for_memory(3 << 30, Stores::Ordinary, None).array_bytes, 1 << 30);
     for array_bytes in [0, 100, 511, u64::MAX] {
         assert!(elements_per_thread(array_bytes, 1).is_err(), "{array_bytes}");
         let mut triad = Triad::new(small(Stores::Ordinary, array_bytes)).unwrap();
