@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 macro_rules! example {
     () => {
-        "More options: man pmmpi. Example: mpirun -n 4 pmmpi ./hpl, then: pmmpi report"
+        "Example: mpirun -n 4 pmmpi ./hpl, then: pmmpi report"
     };
 }
 
@@ -35,7 +35,8 @@ macro_rules! commands {
     override_usage = "pmmpi [OPTIONS] [--] PROGRAM [ARGS]...",
     disable_version_flag = true,
     help_template = concat!(
-        "{about}\n{usage-heading} {usage}\n", commands!(), "\nOptions:\n{options}\n", example!()
+        "{about}\n{usage-heading} {usage}\n", commands!(), "\nOptions:\n{options}\n",
+        "More options: man pmmpi. ", example!()
     ), // must fit a terminal of 24 lines
     after_help = example!() // for the manual; the template above already shows it in the help
 )]
@@ -44,6 +45,7 @@ pub struct Options {
     pub command: Option<Command>,
     #[command(flatten)]
     pub measurement: MeasurementArgs,
+    /// Print the version
     #[arg(short = 'V', long, action = ArgAction::Version, hide = true)]
     version: Option<bool>,
 }

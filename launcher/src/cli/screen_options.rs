@@ -5,6 +5,19 @@ use clap::{Args, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+/// The kernels of `pmmpi screen`, each with what it is for.
+pub const SCREEN_KERNELS: [(&str, &str); 7] = [
+    ("triad", "memory bandwidth, with STREAM's four loops"),
+    ("dgemm", "matrix products, one independent product per core"),
+    ("latency", "latency of memory, one chain of pointers per core"),
+    ("spin", "noise of the operating system: each core repeats a fixed loop"),
+    ("fma", "peak floating-point speed"),
+    (NET, "latency and bandwidth between nodes"),
+    ("disk", "writing and reading a file without the page cache (only with --disk)"),
+];
+/// The kernel that runs in the ranks and not in a process of its own. It needs two nodes.
+pub const NET: &str = "net";
+
 /// The options of `pmmpi screen`.
 #[derive(Args)]
 pub struct ScreenArgs {
@@ -223,6 +236,8 @@ pub enum ScreenFormat {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ScreenFailOn {
+    /// No condition: the same as without the option
+    #[value(hide = true)]
     Never,
     Slow,
     Suspect,

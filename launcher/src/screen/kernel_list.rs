@@ -2,21 +2,10 @@
 
 use super::kernel::{self, Size};
 use crate::cli::options::{KernelArgs, ScreenArgs, StoresArg};
+pub use crate::cli::options::{NET, SCREEN_KERNELS as KERNELS};
 use pmmpi_workload::Failure;
 use std::ffi::OsString;
 
-/// Each with what it is for.
-pub const KERNELS: [(&str, &str); 7] = [
-    ("triad", "memory bandwidth, with STREAM's four loops"),
-    ("dgemm", "matrix products, one independent product per core"),
-    ("latency", "latency of memory, one chain of pointers per core"),
-    ("spin", "noise of the operating system: each core repeats a fixed loop"),
-    ("fma", "peak floating-point speed"),
-    (NET, "latency and bandwidth between nodes"),
-    ("disk", "writing and reading a file without the page cache (only with --disk)"),
-];
-/// The kernel that runs in the ranks and not in a process of its own. It needs two nodes.
-pub const NET: &str = "net";
 const DEFAULT: [&str; 4] = ["triad", "dgemm", "latency", "spin"];
 
 /// The kernels of the command line, each once, with the options for [`kernel::run`].
