@@ -1,46 +1,167 @@
 //! Completions of all commands for bash, zsh and fish.
 
-use clap::Command;
+use crate::launcher::SCREEN_KERNELS;
 use clap::builder::PossibleValuesParser;
-use clap_complete::{Shell, generate_to};
+use clap::{Arg, Command};
+use clap_complete::{Generator, Shell, generate};
 use pmmpi_events::metrics::catalogue;
 use std::path::Path;
 
 /// Writes one file for each shell into `folder`. The commands of `report` take the place of those that `launcher`
 /// passes on to it.
 pub fn write(folder: &Path, launcher: Command, report: Command) -> std::io::Result<()> {
-    let mut all = with_values(launcher).mut_subcommands(with_values);
-    for command in report.get_subcommands().filter(|command| !command.is_hide_set()) {
-        all = all.mut_subcommand(command.get_name(), |_| command.clone());
-    }
+    let all = all_commands(launcher, report);
     for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
-        generate_to(shell, &mut visible(&all), "pmmpi", folder)?;
+        std::fs::write(folder.join(shell.file_name("pmmpi")), text(shell, &all))?;
     }
     Ok(())
 }
 
+fn all_commands(launcher: Command, report: Command) -> Command {
+    let mut all = with_values(launcher).mut_subcommands(with_values);
+    for command in report.get_subcommands().filter(|command| !command.is_hide_set()) {
+        all = all.mut_subcommand(command.get_name(), |_| with_values(command.clone()));
+    }
+    all
+}
+
 /// With the names that options take as words: a shell offers them.
 fn with_values(command: Command) -> Command {
-    let groups: Vec<&'static str> = catalogue().groups.iter().map(|group| group.name.as_str()).collect();
-    let kernels: Vec<&'static str> = pmmpi_kernels::all().iter().map(|kernel| kernel.name).collect();
-    // `screen` has kernels of its own.
-    if command.get_name() == "screen" {
-        return command;
-    }
-    command.mut_args(|arg| match arg.get_id().as_str() {
-        "group" => arg.value_parser(PossibleValuesParser::new(groups.clone())),
-        "kernels" => arg.value_parser(PossibleValuesParser::new(kernels.clone())),
-        _ => arg,
+    let name = command.get_name().to_owned();
+    command.mut_args(|arg| match values(&name, arg.get_id().as_str()) {
+        Some(values) => arg.value_parser(PossibleValuesParser::new(values)),
+        None => arg,
     })
 }
 
-/// The same command without options that help does not show.
-fn visible(command: &Command) -> Command {
-    let arguments = command.get_arguments().filter(|arg| !arg.is_hide_set() || arg.is_positional());
+/// The values of an option whose type does not know them.
+fn values(command: &str, option: &str) -> Option<Vec<&'static str>> {
+    match (command, option) {
+        (_, "group" | "groups") => Some(catalogue().groups.iter().map(|group| group.name.as_str()).collect()),
+        // `screen` has kernels of its own.
+        ("screen", "kernels") => Some(SCREEN_KERNELS.iter().map(|(name, _)| *name).collect()),
+        (_, "kernels") => Some(pmmpi_kernels::all().iter().map(|kernel| kernel.name).collect()),
+        // Without a percentage, `slower` and `faster` mean any size.
+        ("compare", "fail_on") => Some(vec!["different", "slower", "faster"]),
+        _ => None,
+    }
+}
+
+/// The completions for one shell.
+fn text(shell: Shell, all: &Command) -> String {
+    let mut offered = offered(shell, all);
+    let mut text = Vec::new();
+    generate(shell, &mut offered, "pmmpi", &mut text);
+    let text = String::from_utf8_lossy(&text).into_owned();
+    match shell {
+        Shell::Zsh => with_programs(&text),
+        Shell::Fish => text + &positional_values(&offered),
+        _ => text,
+    }
+}
+
+/// The same command without options and commands that help does not show.
+fn offered(shell: Shell, command: &Command) -> Command {
+    // In zsh, PROGRAM before the commands would take the place of the command: see `with_programs`.
+    let has_positionals = shell != Shell::Zsh || !command.has_subcommands();
+    let is_offered = |arg: &&Arg| if arg.is_positional() { has_positionals } else { !arg.is_hide_set() };
+    // `run` is hidden only because its row does not fit in the help.
+    let commands = command.get_subcommands().filter(|sub| !sub.is_hide_set() || sub.get_name() == "run");
     let name: &'static str = Box::leak(command.get_name().into()); // this program ends at once
     Command::new(name)
         .about(command.get_about().cloned().unwrap_or_default())
         .disable_help_subcommand(true)
-        .args(arguments.cloned())
-        .subcommands(command.get_subcommands().map(visible))
+        .args(command.get_arguments().filter(is_offered).cloned())
+        .subcommands(commands.map(|sub| offered(shell, sub)))
+}
+
+/// With files where clap's text for zsh offers only commands: the first word can also be a program, and the words
+/// after a program are its arguments.
+fn with_programs(zsh: &str) -> String {
+    zsh.replacen(r#"":: :_pmmpi_commands""#, r#"":: :{_pmmpi_commands; _files}""#, 1).replacen(
+        "\n        esac\n    ;;\nesac",
+        "\n(*)\n_files\n;;\n        esac\n    ;;\nesac",
+        1,
+    )
+}
+
+/// Lines for fish, for which clap offers only the values of options: the values of positional arguments.
+fn positional_values(offered: &Command) -> String {
+    let mut lines = String::new();
+    for command in offered.get_subcommands() {
+        for value in command.get_positionals().flat_map(Arg::get_possible_values) {
+            let (command, value) = (command.get_name(), value.get_name());
+            let condition = format!("__fish_pmmpi_using_subcommand {command}");
+            lines += &format!("complete -c pmmpi -n \"{condition}\" -f -a \"{value}\"\n");
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    fn of(shell: Shell) -> String {
+        text(shell, &all_commands(crate::launcher::Options::command(), crate::report::Options::command()))
+    }
+
+    #[test]
+    fn no_shell_offers_a_hidden_command() {
+        for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
+            let text = of(shell);
+            for hidden in ["screen-kernel", "screen-act", "never"] {
+                assert!(!text.contains(hidden), "{shell}: {hidden}");
+            }
+            assert!(text.contains("validate") && text.contains("run"), "{shell}");
+        }
+    }
+
+    #[test]
+    fn zsh_offers_commands_and_programs_as_the_first_word() {
+        let text = of(Shell::Zsh);
+        let (root, commands) = text.split_once("case $state in").unwrap();
+        assert!(!root.contains("argv"), "{root}");
+        assert!(root.contains(r#"":: :{_pmmpi_commands; _files}""#), "{root}");
+        assert!(
+            commands.contains("case $line[1] in") && commands.contains("\n(*)\n_files\n;;\n"),
+            "{commands}"
+        );
+    }
+
+    #[test]
+    fn shells_offer_the_values_of_lists() {
+        let groups: Vec<&str> = catalogue().groups.iter().map(|group| group.name.as_str()).collect();
+        let kernels: Vec<&str> = SCREEN_KERNELS.iter().map(|(name, _)| *name).collect();
+        let (groups, kernels) = (groups.as_slice(), kernels.as_slice());
+        let fail_on = &["different", "slower", "faster"][..];
+        let (bash, zsh, fish) = (of(Shell::Bash), of(Shell::Zsh), of(Shell::Fish));
+        for (command, option, values) in
+            [("screen", "kernels", kernels), ("repeat", "groups", groups), ("compare", "fail-on", fail_on)]
+        {
+            let words = values.join(" ");
+            let case = bash.split_once(&format!("pmmpi__subcmd__{command})\n            opts=")).unwrap().1;
+            let case = case.split_once(&format!("--{option})\n")).unwrap().1;
+            let first = case.lines().next().unwrap();
+            assert!(first.contains(&format!("-W \"{words}\"")), "bash: {command}: {first}");
+
+            let case = zsh.split_once(&format!("({command})\n_arguments")).unwrap().1;
+            let line = case.lines().find(|line| line.contains(&format!("--{option}=["))).unwrap();
+            assert!(line.contains(&format!(":({words})'")), "zsh: {line}");
+
+            let (condition, option) = (format!("subcommand {command}\""), format!(" -l {option} "));
+            let mut lines = fish.split("complete -c pmmpi");
+            let line = lines.find(|line| line.contains(&condition) && line.contains(&option)).unwrap();
+            assert!(values.iter().all(|value| line.contains(&format!("{value}\\t"))), "fish: {line}");
+        }
+    }
+
+    #[test]
+    fn fish_offers_what_list_can_list() {
+        let text = of(Shell::Fish);
+        for what in ["events", "groups", "metrics", "kernels"] {
+            assert!(text.contains(&format!("using_subcommand list\" -f -a \"{what}\"")), "{what}");
+        }
+    }
 }

@@ -14,21 +14,22 @@ mod report;
 
 use clap::CommandFactory;
 use page::Sections;
-use sections::{
-    DOCTOR_EXIT_STATUS, ENVIRONMENT, LIST_ENVIRONMENT, MEASURING, REPORT_ENVIRONMENT, SCREEN, VALIDATE,
-};
-use std::path::{Path, PathBuf};
+use sections::{ENVIRONMENT, LIST_ENVIRONMENT, MEASURING, REPORT_ENVIRONMENT, SCREEN, VALIDATE};
+use std::path::PathBuf;
 
 fn main() -> std::io::Result<()> {
     let folder = PathBuf::from(std::env::args_os().nth(1).unwrap_or_else(|| ".".into()));
     let (man, completions) = (folder.join("man/man1"), folder.join("completions"));
     std::fs::create_dir_all(&man)?;
     std::fs::create_dir_all(&completions)?;
-    write_man_pages(&man)?;
+    for (name, text) in man_pages()? {
+        std::fs::write(man.join(format!("{name}.1")), text)?;
+    }
     completions::write(&completions, launcher::Options::command(), report::Options::command())
 }
 
-fn write_man_pages(folder: &Path) -> std::io::Result<()> {
+/// Each page with its name.
+fn man_pages() -> std::io::Result<Vec<(String, String)>> {
     let command = page::with_all(launcher::Options::command())
         .mut_subcommand("run", page::with_all)
         .mut_subcommand("screen", page::with_all);
@@ -38,19 +39,43 @@ fn write_man_pages(folder: &Path) -> std::io::Result<()> {
         ("screen", &SCREEN),
         ("list", &[LIST_ENVIRONMENT]),
         ("validate", &VALIDATE),
-        ("doctor", &[DOCTOR_EXIT_STATUS, ENVIRONMENT]),
+        ("doctor", &[ENVIRONMENT]),
     ];
+    let mut pages = Vec::new();
     for (name, sections) in own {
         let sub = command.find_subcommand(name).cloned().unwrap_or_default();
-        let sub = sub.bin_name(format!("pmmpi {name}"));
-        page::write(folder, &format!("pmmpi-{name}"), sub, sections)?;
+        pages.push(page::of_command(sub, name, sections)?);
     }
     // The launcher becomes pmmpi-report for these, which parses their options.
     for command in report::Options::command().get_subcommands().filter(|command| !command.is_hide_set()) {
-        let name = command.get_name();
-        let (page, bin) = (format!("pmmpi-{name}"), format!("pmmpi {name}"));
-        let command = page::with_all(command.clone()).mut_args(|arg| arg.hide_possible_values(false));
-        page::write(folder, &page, command.bin_name(bin), &[REPORT_ENVIRONMENT])?;
+        let all = page::with_all(command.clone()).mut_args(|arg| arg.hide_possible_values(false));
+        pages.push(page::of_command(all, command.get_name(), &[REPORT_ENVIRONMENT])?);
     }
-    page::write(folder, "pmmpi", command, &MEASURING)
+    pages.push(("pmmpi".to_owned(), page::text("pmmpi", command, &MEASURING)?));
+    Ok(pages)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_page_has_the_exit_status_and_the_place_of_the_documentation() {
+        let pages = man_pages().unwrap();
+        assert_eq!(pages.len(), 13, "pmmpi, run and the 11 commands that help shows");
+        for (name, text) in &pages {
+            for heading in [".SH EXIT STATUS\n", ".SH SEE ALSO\n"] {
+                assert_eq!(text.matches(heading).count(), 1, "{heading} in {name}");
+            }
+            assert!(text.contains("share/doc/pmmpi/docs"), "{name}");
+            assert!(!text.contains("see a summary"), "{name}: -h prints the same");
+        }
+    }
+
+    #[test]
+    fn the_page_of_pmmpi_explains_version_and_does_not_name_itself() {
+        let pages = man_pages().unwrap();
+        let (_, text) = pages.iter().find(|(name, _)| name == "pmmpi").unwrap();
+        assert!(text.contains("Print the version") && !text.contains("man pmmpi"), "{text}");
+    }
 }

@@ -1,20 +1,25 @@
 //! One man page from a clap command.
 
+use crate::sections::{exit_status, see_also};
+use clap::{Arg, ArgAction, Command};
 use clap_mangen::Man;
 use std::io::Write;
-use std::path::Path;
 
 /// Heading and text.
 pub type Section = (&'static str, &'static str);
 pub type Sections = &'static [Section];
 
-/// Writes `FOLDER/NAME.1`. The command's usage is the synopsis, its last words are the examples.
-pub fn write(
-    folder: &Path,
-    name: &str,
-    mut command: clap::Command,
-    sections: Sections,
-) -> std::io::Result<()> {
+/// The name and the text of the page of `pmmpi NAME`.
+pub fn of_command(command: Command, name: &str, sections: Sections) -> std::io::Result<(String, String)> {
+    let page = format!("pmmpi-{name}");
+    let text = text(&page, command.bin_name(format!("pmmpi {name}")), sections)?;
+    Ok((page, text))
+}
+
+/// The text of the page `name`. The command's usage is the synopsis, its last words are the notes.
+pub fn text(name: &str, command: Command, sections: Sections) -> std::io::Result<String> {
+    let mut command = with_help(command);
+    let (status, see) = (exit_status(command.get_name()), see_also(command.get_name()));
     let usage = command.render_usage().to_string();
     let last_words = command.get_after_help().map(ToString::to_string);
     let man = Man::new(command.clone().display_name(name.to_owned()));
@@ -30,18 +35,27 @@ pub fn write(
     if let Some(words) = last_words {
         section(&mut text, "NOTES", &words)?;
     }
+    section(&mut text, "EXIT STATUS", &status)?;
     for (heading, body) in sections {
         section(&mut text, heading, body)?;
     }
+    section(&mut text, "SEE ALSO", &see)?;
     section(&mut text, "VERSION", env!("CARGO_PKG_VERSION"))?;
-    std::fs::write(folder.join(format!("{name}.1")), text)
+    Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
+/// With one text for -h and --help, which print the same. clap's own text says that they differ, because only the
+/// man page explains the values of options.
+fn with_help(command: Command) -> Command {
+    let help = Arg::new("help").short('h').long("help").action(ArgAction::Help).help("Print help");
+    command.disable_help_flag(true).arg(help)
 }
 
 /// What only pmmpi itself sets, and what PROGRAM in the usage says.
 const NOT_FOR_USERS: [&str; 5] = ["series", "round", "argv", "works", "program"];
 
 /// With the options that a screen of --help has no room for.
-pub fn with_all(command: clap::Command) -> clap::Command {
+pub fn with_all(command: Command) -> Command {
     command.mut_args(|arg| {
         let is_for_users = !NOT_FOR_USERS.iter().any(|name| arg.get_id() == *name);
         if is_for_users { arg.hide(false) } else { arg }

@@ -3,7 +3,7 @@
 use crate::page::Section;
 
 /// Of each command that measures a program.
-pub const MEASURING: [Section; 4] = [REGIONS, EXIT_STATUS, ENVIRONMENT, FILES];
+pub const MEASURING: [Section; 3] = [REGIONS, ENVIRONMENT, FILES];
 
 pub const REPORT_ENVIRONMENT: Section = (
     "ENVIRONMENT",
@@ -11,24 +11,6 @@ pub const REPORT_ENVIRONMENT: Section = (
              names no folder (default: pmmpi-results)
 PMMPI_TRUST  the folder with the results of `pmmpi validate`, which report, export
              and compare read",
-);
-const EXIT_STATUS: Section = (
-    "EXIT STATUS",
-    "The exit status of the program. If a signal ended the program, pmmpi ends itself
-with the same signal. repeat: the status or the signal of the first launch that
-failed. The statuses of pmmpi itself:
-124  pmmpi ended the program because of --timeout
-125  pmmpi itself failed (if possible, before the program starts), or the command
-     line is wrong
-126  the program cannot be executed
-127  the program was not found",
-);
-pub const DOCTOR_EXIT_STATUS: Section = (
-    "EXIT STATUS",
-    "0    no check is broken (with --fail-on limits: no check is broken or limits)
-1    a check is broken (with --fail-on limits: broken or limits)
-2    the command line is wrong
-125  pmmpi could not write the result",
 );
 pub const ENVIRONMENT: Section = (
     "ENVIRONMENT",
@@ -73,10 +55,55 @@ pmmpi-results/node-actions.jsonl  --apply: the log of all changes, unless --log 
                                   another file",
 );
 
-pub const SCREEN: [Section; 3] = [
+pub const SCREEN: [Section; 2] = [ENVIRONMENT, SCREEN_FILES];
+pub const VALIDATE: [Section; 2] = [
     (
-        "EXIT STATUS",
-        "0    the screen is complete, and no condition of --fail-on or --gate is true
+        "ENVIRONMENT",
+        "PMMPI_TRUST     the folder for the results
+XDG_STATE_HOME  without PMMPI_TRUST, the results are in the folder pmmpi below this
+                folder (default: ~/.local/state)",
+    ),
+    ("FILES", "trust-CPU.json  the results for one kind of processor"),
+];
+
+/// Of every page.
+pub fn see_also(command: &str) -> String {
+    let commands = if command == "pmmpi" { "" } else { "pmmpi(1) lists all commands.\n" };
+    format!("{commands}{DOCUMENTATION}")
+}
+
+const DOCUMENTATION: &str = "\
+The full documentation is in the folder
+PREFIX/share/doc/pmmpi/docs. PREFIX is the folder of the installation: the program
+is PREFIX/bin/pmmpi. Help texts name these files docs/NAME.md; exit-status.md
+describes all exit statuses. PREFIX/share/doc/pmmpi/README.md lists the files.";
+
+/// The section EXIT STATUS of a command. docs/exit-status.md says the same at length.
+pub fn exit_status(command: &str) -> String {
+    match command {
+        "pmmpi" | "run" | "repeat" => MEASURING_STATUS.to_owned(),
+        "screen" => SCREEN_STATUS.to_owned(),
+        "doctor" => format!("{DOCTOR_STATUS}\n{OWN_STATUS}"),
+        "validate" => format!("{VALIDATE_STATUS}\n{OWN_STATUS}"),
+        "list" => format!("0    success\n{OWN_STATUS}"),
+        "report" => format!("{INPUT_STATUS}\n{REPORT_STATUS}\n{START_STATUS}\n{NAGIOS_STATUS}"),
+        "compare" => format!("{INPUT_STATUS}\n{COMPARE_STATUS}\n{START_STATUS}"),
+        "diff" => format!("{DIFF_STATUS}\n{START_STATUS}"),
+        _ => format!("{INPUT_STATUS}\n{START_STATUS}"),
+    }
+}
+
+const MEASURING_STATUS: &str = "\
+The exit status of the program. If a signal ended the program, pmmpi ends itself
+with the same signal. repeat: the status or the signal of the first launch that
+failed. The statuses of pmmpi itself:
+124  pmmpi ended the program because of --timeout
+125  pmmpi itself failed (if possible, before the program starts), or the command
+     line is wrong
+126  the program cannot be executed
+127  the program was not found";
+const SCREEN_STATUS: &str = "\
+0    the screen is complete, and no condition of --fail-on or --gate is true
 1    the screen ended early; or pmmpi could not use some input, or could not add
      the runs to the archive; or pmmpi could not read or change a node in Slurm,
      could not use the log (--log), or marked no node because of --max-nodes
@@ -86,24 +113,38 @@ pub const SCREEN: [Section; 3] = [
      --gate: a node is UNDECIDED
 125  pmmpi itself failed
 126  the program that the screen measures, or pmmpi-report, cannot be executed
-127  the program that the screen measures, or pmmpi-report, was not found",
-    ),
-    ENVIRONMENT,
-    SCREEN_FILES,
-];
-pub const VALIDATE: [Section; 3] = [
-    (
-        "EXIT STATUS",
-        "0    pmmpi found no event unusable
-1    at least one event is unusable
+127  the program that the screen measures, or pmmpi-report, was not found";
+const DOCTOR_STATUS: &str = "\
+0    no check is broken (with --fail-on limits: no check is broken or limits)
+1    a check is broken (with --fail-on limits: broken or limits)";
+const VALIDATE_STATUS: &str = "\
+0    pmmpi found no event unusable
+1    at least one event is unusable";
+/// Of doctor, validate and list.
+const OWN_STATUS: &str = "\
 2    the command line is wrong
-125  pmmpi itself failed",
-    ),
-    (
-        "ENVIRONMENT",
-        "PMMPI_TRUST     the folder for the results
-XDG_STATE_HOME  without PMMPI_TRUST, the results are in the folder pmmpi below this
-                folder (default: ~/.local/state)",
-    ),
-    ("FILES", "trust-CPU.json  the results for one kind of processor"),
-];
+125  pmmpi itself failed";
+/// Of the commands that read many runs.
+const INPUT_STATUS: &str = "\
+0    success
+1    pmmpi could not use some input, ran out of memory, or could not write the
+     result
+2    the command line is wrong, or pmmpi could use none of the input";
+const REPORT_STATUS: &str = "\
+3    --fail-on: a condition is true
+4    --fail-on: the report could not judge whether a condition is true";
+const COMPARE_STATUS: &str = "\
+3    --fail-on: a condition is true
+4    --fail-on: the runs are too few or vary too much to show whether a condition
+     is true, or most runs of a set have no partner in the other set";
+const DIFF_STATUS: &str = "\
+0    success
+1    pmmpi ran out of memory, or could not write the result
+2    the command line is wrong, or pmmpi could not read one of the two runs
+3    --fail-on different: the runs differ";
+/// Of the commands for which pmmpi becomes pmmpi-report.
+const START_STATUS: &str = "\
+126  pmmpi-report, pmmpi's own program for this command, cannot be executed
+127  pmmpi-report was not found";
+const NAGIOS_STATUS: &str = "\
+With --exit nagios: 0 is OK, 1 is WARNING, 2 is CRITICAL, 3 is UNKNOWN.";
