@@ -26,6 +26,7 @@ pub mod recorded;
 mod run_spread;
 mod run_table;
 pub mod screen;
+mod tables_of_last_run;
 mod tabular;
 pub mod text;
 mod where_slow;

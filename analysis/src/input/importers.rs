@@ -16,6 +16,7 @@ mod hpl;
 mod hyperfine;
 mod invalid_value;
 mod json;
+mod lines;
 pub(crate) mod parquet;
 mod path_pattern;
 mod perf;

@@ -3,8 +3,8 @@
 use super::cells::{self, class_numbers, classes, interval, percent, probability, seconds};
 use super::tabular::{Cell, Table, left, name, or_dash, right, words};
 use super::{
-    against_baseline, by_place, goes_with_slowness, last_run, more, probes, run_spread, run_table, screen,
-    shown, where_slow,
+    against_baseline, by_place, goes_with_slowness, more, run_spread, run_table, screen, shown,
+    tables_of_last_run, where_slow,
 };
 use crate::report::Report;
 use crate::stats::own_history::{Course, OwnVerdict};
@@ -23,12 +23,6 @@ pub fn of(report: &Report, top: usize) -> Vec<Table> {
         drift(&report.drift, top),
         run_table::of(&report.runs, top, None),
     ];
-    let of_last_run = [
-        last_run::regions(&report.runs, top),
-        last_run::metrics_of_regions(&report.runs, top),
-        probes::table(&report.runs, top),
-        last_run::metrics(&report.runs, &report.series, top),
-    ];
     let [nodes, rest @ ..] = all;
     let of_screen = report.screen.iter().flat_map(|of| {
         [
@@ -44,7 +38,7 @@ pub fn of(report: &Report, top: usize) -> Vec<Table> {
         .chain(of_screen)
         .chain(rest)
         .chain(by_place)
-        .chain(of_last_run.into_iter().flatten())
+        .chain(tables_of_last_run::of(report, top))
         .filter(|table| !table.rows.is_empty())
         .collect()
 }

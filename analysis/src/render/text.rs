@@ -1,4 +1,7 @@
 //! The report for a terminal: the most important lines first, warnings last.
+//!
+//! The order of the parts, and tables that only a terminal has, belong here. Sentences are in `answer`; tables that
+//! all formats share are in modules beside this one, and `aligned` sets their columns.
 
 mod bounds;
 mod goes_with_slowness;
@@ -12,7 +15,7 @@ pub use screen::screen;
 
 use super::aligned::aligned;
 use super::tabular::Table;
-use super::{answer, by_place, last_run, more, one_line, probes, run_table, shown};
+use super::{answer, by_place, more, one_line, run_table, shown, tables_of_last_run};
 use crate::report::Report;
 use node_names::NodeNames;
 use pmmpi::text::count;
@@ -60,13 +63,7 @@ pub fn report(report: &Report, read: &ReadCounts, top: usize) -> String {
     table(&mut text, &run_table::of(&report.runs, top, Some(WIDTH)));
     lateness::table(&mut text, &report.runs, top);
     by_place::table(report, top).iter().for_each(|found| table(&mut text, found));
-    let of_last_run = [
-        last_run::regions(&report.runs, top),
-        last_run::metrics_of_regions(&report.runs, top),
-        probes::table(&report.runs, top),
-        last_run::metrics(&report.runs, &report.series, top),
-    ];
-    of_last_run.iter().flatten().for_each(|found| table(&mut text, found));
+    tables_of_last_run::of(report, top).for_each(|found| table(&mut text, &found));
     if !compared {
         about_nodes(&mut text, report, &names, top);
     }

@@ -1,4 +1,7 @@
 //! The table while readers fill it. It does what all readers must do alike, so that no row is lost silently.
+//!
+//! Checks of rows, repeated rows, rejected rows and the columns of counters belong here. What the fields of one format
+//! mean belongs in the reader of this format, in the folder above.
 
 mod counters;
 mod rejected;

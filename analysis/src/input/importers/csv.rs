@@ -6,6 +6,7 @@
 
 use super::building::{Building, shown};
 use super::invalid_value::Wrong;
+use super::lines::{LINE_MAX_BYTES, LineRead, read_line};
 use super::path_pattern::PathParts;
 use super::row::ResultRow;
 use super::text_columns::UnusedColumn;
@@ -15,11 +16,8 @@ use crate::table::instant;
 use crate::table::node_class::{Class, ClassBy, Key, Parts};
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
 use hashbrown::HashMap;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufReader, Read};
 use std::sync::Arc;
-
-/// Longer lines are rejected (bytes).
-const LINE_MAX_BYTES: u64 = 1 << 20;
 
 /// Reads rows until the end and ignores blank lines.
 pub(super) fn read(
@@ -89,16 +87,12 @@ impl<R: Read> Lines<R> {
     }
 
     fn next(&mut self) -> std::io::Result<Option<Line<'_>>> {
-        self.line.clear();
-        let read = self.source.by_ref().take(LINE_MAX_BYTES).read_until(b'\n', &mut self.line)?;
-        if read == 0 {
-            return Ok(None);
-        }
-        self.number += 1;
-        let ended = self.line.ends_with(b"\n");
-        if !ended && read as u64 == LINE_MAX_BYTES {
-            self.source.skip_until(b'\n')?;
-            return Ok(Some(Line { number: self.number, content: None }));
+        let read = read_line(&mut self.source, &mut self.line)?;
+        self.number += u64::from(!matches!(read, LineRead::End));
+        match read {
+            LineRead::End => return Ok(None),
+            LineRead::Cut => return Ok(Some(Line { number: self.number, content: None })),
+            LineRead::Whole => {}
         }
         let line = self.line.strip_suffix(b"\n").unwrap_or(&self.line);
         let line = line.strip_suffix(b"\r").unwrap_or(line);

@@ -10,14 +10,13 @@
 //! ```
 
 use super::building::{Building, shown};
+use super::lines::{LineRead, read_line};
 use super::row::ResultRow;
 use super::{ImportFault, ImportOptions, REJECTED_KEPT, path_pattern};
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufReader, Read};
 
 /// File names that do not name a node.
 const GENERIC: [&str; 5] = ["hpl", "hpccoutf", "hpl_results", "xhpl", "hpcc"];
-/// No line of HPL is longer (bytes).
-const LINE_MAX_BYTES: usize = 1 << 16;
 
 /// Reads the results of a file. Rejects a result if its residual failed, or if the residual is missing although the
 /// file says that HPL checks residuals.
@@ -30,14 +29,7 @@ pub(super) fn read(
     let mut output = Output { parts: vec![Part::default()], ..Output::default() };
     let mut source = BufReader::new(source);
     let (mut line, mut number) = (Vec::new(), 0);
-    loop {
-        line.clear();
-        if source.by_ref().take(LINE_MAX_BYTES as u64).read_until(b'\n', &mut line)? == 0 {
-            break;
-        }
-        if line.len() == LINE_MAX_BYTES && !line.ends_with(b"\n") {
-            source.skip_until(b'\n')?;
-        }
+    while !matches!(read_line(&mut source, &mut line)?, LineRead::End) {
         number += 1;
         output.line(number, String::from_utf8_lossy(&line).trim());
     }

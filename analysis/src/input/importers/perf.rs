@@ -14,14 +14,12 @@
 //! ```
 
 use super::building::Building;
+use super::lines::{LineRead, read_line};
 use super::row::ResultRow;
 use super::{ImportFault, ImportOptions};
 use pmmpi_events::metrics::{CpuKind, CpuTable, catalogue};
 use std::collections::HashMap;
-use std::io::{BufRead, BufReader, Read};
-
-/// No line of a header is longer (bytes): the command line and the processor's list of threads are the longest.
-const LINE_MAX_BYTES: usize = 1 << 20;
+use std::io::{BufReader, Read};
 
 /// perf_event_attr.type (linux/perf_event.h).
 const HARDWARE: u64 = 0;
@@ -112,14 +110,7 @@ impl Found {
     fn read(source: impl Read) -> Result<Self, ImportFault> {
         let mut source = BufReader::new(source);
         let (mut found, mut line, mut has_header) = (Self::default(), Vec::new(), false);
-        loop {
-            line.clear();
-            if source.by_ref().take(LINE_MAX_BYTES as u64).read_until(b'\n', &mut line)? == 0 {
-                break;
-            }
-            if line.len() == LINE_MAX_BYTES && !line.ends_with(b"\n") {
-                source.skip_until(b'\n')?;
-            }
+        while !matches!(read_line(&mut source, &mut line)?, LineRead::End) {
             let text = String::from_utf8_lossy(&line);
             let Some(text) = text.trim_end().strip_prefix("# ") else { continue };
             has_header |= text.starts_with("perf version");
