@@ -91,13 +91,6 @@ pub fn variance_factor(count: usize) -> f64 {
     count.checked_sub(2).map_or(1.0, |place| FACTORS.get(place).map_or(beyond, |factors| factors.1))
 }
 
-/// f_k: the standard deviation of (value - median of k values that include it) / sigma. It is exactly
-/// sqrt(1 + v_k - 2/k). The mean is independent of the deviations from it (Basu), so the covariance of median and
-/// mean is 1/k. This is also the average covariance of the median and a value.
-pub fn deviation_factor(count: usize) -> Option<f64> {
-    (count >= 2).then(|| (1.0 + variance_factor(count) - 2.0 / count as f64).sqrt())
-}
-
 /// sigma_w: the standard deviation of ln T over the runs of a node, robust against slow runs: 1.4826 median
 /// |y_ij - m_i| / C_k over all runs of the nodes with at least two runs. C_k corrects for the fact that the
 /// median comes from the same runs. `None` if no node has two runs.
@@ -128,6 +121,13 @@ mod tests {
     use crate::stats::node_median;
     use crate::stats::random::Random;
 
+    /// f_k: the standard deviation of (value - median of k values that include it) / sigma. It is exactly
+    /// sqrt(1 + v_k - 2/k). The mean is independent of the deviations from it (Basu), so the covariance of median and
+    /// mean is 1/k. This is also the average covariance of the median and a value.
+    fn deviation_factor(count: usize) -> f64 {
+        (1.0 + variance_factor(count) - 2.0 / count as f64).sqrt()
+    }
+
     /// 40,000 nodes with k normal runs each: sigma_w is 1, medians vary by v_k, deviations by f_k.
     #[test]
     fn factors_are_those_of_a_simulation() {
@@ -146,10 +146,7 @@ mod tests {
             let squares =
                 class.nodes().zip(&medians).flat_map(|(runs, node)| runs.iter().map(|y| y - node.median));
             let deviation = (squares.map(|d| d * d).sum::<f64>() / times.len() as f64).sqrt();
-            assert!(
-                (deviation / deviation_factor(count).unwrap() - 1.0).abs() < 0.006,
-                "f_{count}: {deviation}"
-            );
+            assert!((deviation / deviation_factor(count) - 1.0).abs() < 0.006, "f_{count}: {deviation}");
         }
     }
 
@@ -189,10 +186,7 @@ mod tests {
             assert!((residual_factor(count).unwrap() - c).abs() < 0.0025, "{count}");
             assert!((variance_factor(count) - v).abs() < 0.0025, "{count}");
         }
-        for (count, f) in [(3, 0.884), (5, 0.941), (7, 0.961)] {
-            assert!((deviation_factor(count).unwrap() - f).abs() < 0.001, "{count}");
-        }
-        assert_eq!((residual_factor(1), deviation_factor(0), variance_factor(1)), (None, None, 1.0));
+        assert_eq!((residual_factor(1), variance_factor(1)), (None, 1.0));
     }
 
     #[test]

@@ -2,7 +2,6 @@
 
 use crate::validation::EventVerdict;
 use pmmpi::counters::count_and_quality::{Quality, Reading};
-use pmmpi::counters::event::Event;
 use pmmpi::counters::open_counters::Scope;
 use std::collections::BTreeMap;
 
@@ -135,11 +134,6 @@ impl MetricInputs {
             Some(there) => *there = there.clone().plus(input),
             None => _ = self.counts.insert(name.to_owned(), input),
         }
-    }
-
-    /// Adds a reading of an event, as of one rank.
-    pub fn add_event(&mut self, event: &Event, reading: &Reading) {
-        self.add(&event.name, MetricInput::reading(reading, event.scale));
     }
 
     /// Sets a quantity.

@@ -6,15 +6,10 @@ use pmmpi::counters::count_and_quality::{Gap, Quality, Reading, WhyUnavailable};
 
 #[test]
 fn events_add_up_in_their_unit() {
-    let encoding = pmmpi::counters::event::Encoding::new(pmmpi::counters::event::kind::RAW, 0);
-    let event = pmmpi::counters::event::Event {
-        scale: 64.0,
-        ..pmmpi::counters::event::Event::counted("system_read_bytes", encoding)
-    };
     let reading = Reading { count: 10, enabled_ns: 1, running_ns: 1, gap: None };
     let mut inputs = MetricInputs::new().with_quantity("elapsed_s", 2.0);
-    inputs.add_event(&event, &reading);
-    inputs.add_event(&event, &reading);
+    inputs.add("system_read_bytes", MetricInput::reading(&reading, 64.0));
+    inputs.add("system_read_bytes", MetricInput::reading(&reading, 64.0));
     // A given count is used, although the table `any` cannot compute this name.
     assert_eq!(metric(&CpuKind::default(), &inputs, "read_bandwidth").value(), Some(640.0));
 }
