@@ -8,10 +8,13 @@ use pmmpi::counters::core_pmus::DEVICES;
 use pmmpi::counters::count_and_quality::{Gap, WhyUnavailable};
 use pmmpi::counters::event::kind;
 
-/// Only the owner of the virtual machine's host can do this.
-const EXPOSE_PMU: &str = "# on the host: qemu -cpu host,pmu=on; libvirt: <cpu mode='host-passthrough'/> and \
-    <features><pmu state='on'/></features>; VMware: vpmc.enable = TRUE; in a cloud: an instance on bare \
-    metal";
+/// Only the owner of the virtual machine's host can do this. Each line is short enough not to wrap, so that the user can
+/// copy the options and elements.
+const EXPOSE_PMU: &str = "# on the host, with qemu: -cpu host,pmu=on
+# with libvirt: <cpu mode='host-passthrough'/>
+# and <features><pmu state='on'/></features>
+# with VMware: vpmc.enable = TRUE
+# in a cloud: use an instance on bare metal";
 
 /// The hardware events of the default set.
 pub fn pmu(machine: &dyn Machine) -> Check {
@@ -231,7 +234,10 @@ mod tests {
         let check = pmu(&Fake::new().file("proc/cpuinfo", VIRTUAL));
         assert_eq!(check.status, Status::Limits);
         assert!(check.found.contains("no hardware counters (virtual machine"), "{}", check.found);
-        assert!(check.fix.unwrap().contains("-cpu host,pmu=on"));
+        let fix = check.fix.unwrap();
+        assert!(fix.contains("-cpu host,pmu=on"));
+        // Doctor wraps longer lines.
+        assert!(fix.lines().all(|line| line.starts_with("# ") && line.len() <= 70), "{fix}");
         // For an ordinary user, the kernel denies the events with the kernel's part; the others do not exist.
         let mixed = |name: &str| match name.contains("kernel") {
             true => Some(Gap::Denied(libc::EACCES)),
