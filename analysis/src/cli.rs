@@ -1,4 +1,8 @@
-//! The command line of `pmmpi-report`, and what its process needs.
+//! The command line of `pmmpi-report`: the options of all commands, what they read and where the result goes, exit
+//! statuses and failures, and what the process needs (allocator, restart after a crash).
+//!
+//! What several commands share belongs here. What a single command does belongs in `commands`; what its result
+//! contains and how it looks belongs in the library (`report`, `comparison`, `render`).
 
 pub mod allocator;
 pub mod compare_status;

@@ -1,5 +1,8 @@
 //! Two sets of runs compared: what `pmmpi compare` shows. Its keys are a contract (docs/schema/compare.schema.json):
 //! later versions may only add keys.
+//!
+//! Which runs belong to A and B, which of them belong together, and what limits the result belongs here. The formulas
+//! are in [`crate::stats::two_sets`], the texts in [`crate::render::comparison`], and the exit status is in `cli`.
 
 mod differences;
 mod earlier_screens;

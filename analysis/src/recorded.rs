@@ -1,5 +1,8 @@
 //! What a run file records beside times and counts, as sections of names and values (`pmmpi show`), and which of these
 //! values differ between two runs (`pmmpi diff`).
+//!
+//! The names, values and differences of single runs belong here. Their tables are in [`crate::render::recorded`];
+//! differences of times are in [`crate::comparison`].
 
 mod node_counts;
 mod places;

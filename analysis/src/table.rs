@@ -1,4 +1,7 @@
 //! The data behind all results: how long each run took on each node, and what was counted there.
+//!
+//! The columns, the names and classes of rows, and which rows count (`--since`, `--node`, ...) belong here. Files are
+//! read in [`crate::input`]; conclusions from the rows are in [`crate::verdicts`].
 
 pub mod facts;
 mod frame;

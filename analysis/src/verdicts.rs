@@ -1,5 +1,8 @@
 //! Decides which nodes and runs are slow, and since when: applies the statistics of [`crate::stats`] to each class
 //! and session.
+//!
+//! What a verdict or a warning on nodes and classes needs of the table belongs here. Formulas on plain numbers belong
+//! in [`crate::stats`], and sentences and tables in [`crate::render`].
 
 mod cause_text;
 mod class_moved;

@@ -1,4 +1,7 @@
 //! What started this process: an MPI launcher, the launcher of a batch system, or the user directly.
+//!
+//! What the environment and the parent processes show of the launch belongs here. The kind of the program is in
+//! `program`; `run/choose_mode.rs` decides from both how to measure.
 
 mod known_launchers;
 mod starter;

@@ -1,4 +1,7 @@
 //! `pmmpi list`: prints the events, groups, metrics and test loops of this machine.
+//!
+//! What a list shows, and its formats, belong here. Names of events and metrics are in `pmmpi_events`, test loops in
+//! `pmmpi_kernels`.
 
 mod events;
 mod groups;

@@ -1,4 +1,7 @@
-//! Repeats a whole launch, because an MPI program starts only once per launch.
+//! Repeats a whole launch (`pmmpi repeat`), because an MPI program starts only once per launch.
+//!
+//! The order of the launches, and the runs that they leave, belong here. The command line of a launch is in
+//! `cli/repeat_command.rs`; rounds of a plain program within one launch are in `pmmpi_workload::rounds`.
 
 mod run_files;
 

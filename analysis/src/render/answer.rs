@@ -1,4 +1,7 @@
 //! The answer in sentences: is anything wrong, what, and how sure is it.
+//!
+//! Sentences that several formats share belong here. Tables are in `md_and_html_tables` and `text`, and the decisions
+//! that the sentences report are in [`crate::verdicts`].
 
 mod accounted;
 pub mod own_history;

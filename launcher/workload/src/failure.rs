@@ -1,3 +1,5 @@
+//! Errors of pmmpi itself, each with its exit status.
+
 use serde::{Deserialize, Serialize};
 use std::fmt;
 

@@ -1,3 +1,5 @@
+//! Why a name is not an event on this machine, and the message for the user.
+
 use std::fmt;
 use std::path::{Path, PathBuf};
 

@@ -1,3 +1,5 @@
+//! All events that the user can ask for by name on this machine.
+
 use super::pmu::Pmu;
 use super::syntax::{EventTerm, WantedEvent, What};
 use super::{EventNames, Resolved, generic, pmu_family};

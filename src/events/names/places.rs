@@ -1,3 +1,5 @@
+//! Where an event can be counted: in threads, or only for a larger unit such as a socket.
+
 use pmmpi::counters::open_counters::Scope;
 use pmmpi::node::CpuSet;
 

@@ -1,3 +1,5 @@
+//! The vendors' names of events, which the program `pmmpi-names` looks up.
+
 use pmmpi::counters::event::Encoding;
 use serde::{Deserialize, Serialize};
 
