@@ -272,7 +272,7 @@ fn a_disk_that_is_full_before_the_run_is_said_before_it_starts() {
         let (output, _) = on_small_disk(mpi, &folder, 16, "fill", &[]);
         assert_eq!(output.code(), 125, "{mpi:?} {}", output.err());
         let said = [
-            "pmmpi cannot save runs in ",
+            "cannot save runs in ",
             ": No space left on device",
             "(a run of 2 ranks needs 68 KiB, ",
             " KiB are free). Choose another folder with --out",

@@ -199,7 +199,7 @@ fn a_batch_job_whose_runs_cannot_be_saved_ends() {
         let args = ["--output=log", &export, &script("step"), &text(programs::mpi(mpi, "says"))];
         assert!(!slurm.batch(&mut slurm.command(folder.path(), "sbatch", &args)));
         let log = read(folder.path().join("log"));
-        assert!(log.contains("pmmpi cannot save runs in") && !log.contains("rank 0 of"), "{log}");
+        assert!(log.contains("cannot save runs in") && !log.contains("rank 0 of"), "{log}");
     }
 }
 

@@ -3,6 +3,7 @@
 //! Decoding has an upper limit. So a length in damaged or hostile input cannot make this process allocate much more
 //! than the input itself is long. Decoding must use every byte.
 
+use bincode::error::DecodeError;
 use serde::Serialize;
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, SeqAccess, Visitor};
 use std::fmt;
@@ -65,8 +66,22 @@ pub fn decode_first<T: DeserializeOwned>(bytes: &[u8]) -> Result<(T, &[u8]), Wir
     } else {
         read(bytes, config::<LARGEST>())
     }
-    .map_err(|e| WireError(e.to_string()))?;
+    .map_err(|e| WireError(in_words(e)))?;
     Ok((value, &bytes[used..]))
+}
+
+/// What is wrong with the bytes. The library's own text is for programmers.
+fn in_words(error: DecodeError) -> String {
+    let text = match error {
+        DecodeError::UnexpectedEnd { .. } => "the bytes end too early",
+        DecodeError::LimitExceeded => "a length is larger than the bytes allow",
+        DecodeError::UnexpectedVariant { .. } => "a value is of an unknown kind",
+        DecodeError::Utf8 { .. } => "a text is not valid UTF-8",
+        // Types of pmmpi say in words why they refuse a value.
+        DecodeError::OtherString(why) => return why,
+        _ => "a value is not valid",
+    };
+    text.to_owned()
 }
 
 /// Decodes a list of ranks or nodes (`deserialize_with`). For a list, serde reserves 1 MiB at most, and a list that
@@ -114,7 +129,9 @@ mod tests {
         assert_eq!(decode::<(String, u32)>(&bytes).unwrap(), ("rank".into(), 7));
         let longer = [&bytes[..], &[0]].concat();
         assert!(decode::<(String, u32)>(&longer).unwrap_err().to_string().contains("there are 1 bytes more"));
-        assert!(decode::<(String, u32)>(&bytes[..2]).is_err());
+        let said = |error: WireError| error.to_string();
+        assert_eq!(said(decode::<(String, u32)>(&bytes[..2]).unwrap_err()), "the bytes end too early");
+        assert_eq!(said(decode::<Option<u8>>(&[7, 0]).unwrap_err()), "a value is of an unknown kind");
         let parts = vec![vec![1, 2, 3], vec![], vec![255; 300]];
         assert_eq!(split(&join(&parts).unwrap()).unwrap(), parts);
     }

@@ -17,7 +17,7 @@ pub fn prepare(folder: &Path, ranks: u32, bytes: u64) -> Result<Slot, Failure> {
         };
         let folder = folder.display();
         Failure::own(format_args!(
-            "pmmpi cannot save runs in {folder}: {e}{room}. Choose another folder with --out"
+            "cannot save runs in {folder}: {e}{room}. Choose another folder with --out"
         ))
     })
 }

@@ -67,7 +67,8 @@ pub fn from_bytes(bytes: &[u8]) -> Result<Run, RunFileError> {
     if crc32fast::hash(payload) != word(12) {
         return Err(RunFileError::Damaged("its checksum does not match".into()));
     }
-    let run = decode(payload, version).map_err(|e| RunFileError::Damaged(e.to_string()))?;
+    let run = decode(payload, version)
+        .map_err(|e| RunFileError::Damaged(format!("its records cannot be decoded: {e}")))?;
     let sound = run.filter(Run::is_sound);
     sound.ok_or_else(|| RunFileError::Damaged("its records contradict one another".into()))
 }
