@@ -76,7 +76,7 @@ pub fn run(typed: &Examination) -> Result<i32, Failure> {
     };
     // One write, so that the output of several nodes does not mix.
     let written = stdout.lock().write_all(rendered.as_bytes());
-    written.map_err(|e| Failure::own(format_args!("pmmpi cannot write to stdout: {e}")))?;
+    written.map_err(|e| Failure::unwritten(&e))?;
     Ok(exit_status(report.status(), typed.fail_on))
 }
 

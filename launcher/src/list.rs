@@ -19,10 +19,10 @@ use std::io::{ErrorKind, Write};
 pub fn run(typed: &List) -> Result<End, Failure> {
     let filter = typed.filter.as_deref();
     let text = match typed.what {
-        Listing::Events => formatted(&events::matching(filter)?, typed.format)?,
-        Listing::Groups => formatted(&groups::matching(filter), typed.format)?,
-        Listing::Metrics => formatted(&metrics::matching(filter), typed.format)?,
-        Listing::Kernels => formatted(&kernels::matching(filter), typed.format)?,
+        Listing::Events => formatted("events", &events::matching(filter)?, typed)?,
+        Listing::Groups => formatted("groups", &groups::matching(filter), typed)?,
+        Listing::Metrics => formatted("metrics", &metrics::matching(filter), typed)?,
+        Listing::Kernels => formatted("kernels", &kernels::matching(filter), typed)?,
     };
     // In a pipe or a file lines stay whole, for grep and awk.
     let width = terminal_size::terminal_size_of(std::io::stdout()).map(|(width, _)| usize::from(width.0));
@@ -32,9 +32,7 @@ pub fn run(typed: &List) -> Result<End, Failure> {
     };
     // A reader that closes the pipe early (`| head`) is not an error.
     match std::io::stdout().write_all(text.as_bytes()) {
-        Err(e) if e.kind() != ErrorKind::BrokenPipe => {
-            Err(Failure::own(format_args!("pmmpi cannot write to stdout: {e}")))
-        }
+        Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(Failure::unwritten(&e)),
         _ => Ok(End::Exited(0)),
     }
 }
@@ -42,6 +40,8 @@ pub fn run(typed: &List) -> Result<End, Failure> {
 /// A list that prints as text and as JSON.
 trait Listable: Serialize {
     fn text(&self) -> String;
+    /// True if nothing is in the list.
+    fn is_empty(&self) -> bool;
 }
 
 /// True if one of `texts` contains `filter`, ignoring case, or if there is no filter.
@@ -52,8 +52,14 @@ fn has(filter: Option<&str>, texts: &[&str]) -> bool {
     })
 }
 
-fn formatted(list: &impl Listable, format: FormatArg) -> Result<String, Failure> {
-    match format {
+/// The list of `what` as the user asked for it. A filter that matches nothing is probably misspelt.
+fn formatted(what: &str, list: &impl Listable, typed: &List) -> Result<String, Failure> {
+    if let Some(filter) = typed.filter.as_deref().filter(|_| list.is_empty()) {
+        return Err(Failure::usage(format_args!(
+            "none of the {what} matches {filter}. To see all {what}, type: pmmpi list {what}"
+        )));
+    }
+    match typed.format {
         FormatArg::Text => Ok(list.text()),
         FormatArg::Json => serde_json::to_string_pretty(list).map(|json| json + "\n").map_err(Failure::own),
     }

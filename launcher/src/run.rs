@@ -97,10 +97,11 @@ fn hinted(mut failure: Failure, argv: &[OsString]) -> Failure {
     failure
 }
 
-/// The command with the most similar spelling, if any is similar enough.
+/// The command with the most similar spelling, whatever its capitals, if any is similar enough.
 fn like(name: &str) -> Option<&'static str> {
     const ALIKE: f64 = 0.8; // clap uses Jaro's measure above 0.7, but only if a command is certainly meant
-    let alike = options::COMMANDS.iter().map(|command| (strsim::jaro(name, command), *command));
+    let name = name.to_lowercase();
+    let alike = options::COMMANDS.iter().map(|command| (strsim::jaro(&name, command), *command));
     alike.filter(|(how, _)| *how >= ALIKE).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, command)| command)
 }
 
@@ -157,4 +158,17 @@ fn measure_alone(task: &Task, slot: Option<Slot>) -> Result<End, Failure> {
         RoundsContext { mpi_library: None, host: host.unwrap_or_default(), began_ns: task.began_ns, slot };
     signals::forward();
     rounds::run(Solo, &task.plan(std::env::vars_os().collect()), place)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn capitals_do_not_hide_the_command_that_was_meant() {
+        assert_eq!(
+            ["Report", "COMPARE", "reprot", "hpl"].map(like),
+            [Some("report"), Some("compare"), Some("report"), None]
+        );
+    }
 }

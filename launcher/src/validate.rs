@@ -54,7 +54,7 @@ pub fn run(typed: &Validation) -> Result<i32, Failure> {
     };
     let mut stdout = std::io::stdout();
     let written = stdout.write_all(rendered.as_bytes()).and_then(|()| stdout.flush());
-    written.map_err(|e| Failure::own(format_args!("pmmpi cannot write to stdout: {e}")))?;
+    written.map_err(|e| Failure::unwritten(&e))?;
     if let StoredAt::Not(why) = &findings.kept {
         warn(format_args!("pmmpi did not save the validation results: {why}"));
     }

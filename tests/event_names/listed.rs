@@ -100,6 +100,11 @@ fn list_events_says_what_opens_here() {
     let unknown = run(Command::new(pmmpi()).args(["list", "events", "cylces"]));
     assert_eq!((unknown.code(), unknown.out().as_str()), (2, ""));
     assert!(unknown.err().contains("unknown event cylces; did you mean cycles?"), "{}", unknown.err());
+    for what in ["groups", "metrics", "kernels"] {
+        let none = run(Command::new(pmmpi()).args(["list", what, "zzz"]));
+        assert_eq!((none.code(), none.out().as_str()), (2, ""), "{what}");
+        assert!(none.err().contains(&format!("none of the {what} matches zzz")), "{}", none.err());
+    }
 }
 
 /// Without libpfm4 all other events are listed, and a message says what to install.

@@ -131,8 +131,8 @@ Example: srun -N 100 --ntasks-per-node=1 pmmpi screen --archive DIR --suggest
 If a check is not ok, doctor shows a fix if there is one. It changes nothing. In
 an MPI job, one rank per node reports.
 
-Exit status: 1: a check is broken (with --fail-on limits: broken or limits);
-0: otherwise; 2: the command line is wrong; 125: pmmpi failed.
+Exit status: 1: a check is broken (with --fail-on limits: broken or limits), or
+write error; 0: otherwise; 2: the command line is wrong; 125: pmmpi failed.
 
 Example: pmmpi doctor
          srun -N4 -n4 -o doctor-%N.json pmmpi doctor --format json
@@ -158,7 +158,7 @@ Without --kernel, if pmmpi used all kinds of cores, it saves the result in the
 folder PMMPI_TRUST (default: XDG_STATE_HOME/pmmpi or ~/.local/state/pmmpi). The
 new result replaces an earlier one for this kind of processor.
 
-Exit status: 1: at least one event is unusable; 0: none is;
+Exit status: 1: at least one event is unusable, or write error; 0: none is;
 2: the command line is wrong; 125: pmmpi failed.
 
 Example: pmmpi validate
@@ -214,6 +214,17 @@ pub fn measurement(arguments: &[OsString]) -> Result<MeasurementArgs, clap::Erro
     Direct::try_parse_from(std::iter::once(&name).chain(arguments)).map(|direct| direct.measurement)
 }
 
+/// Reads a whole number that is at least `LEAST`.
+fn whole<const LEAST: u32>(text: &str) -> Result<u32, String> {
+    let number = text.parse::<u32>().ok().filter(|number| *number >= LEAST);
+    number.ok_or_else(|| format!("expected a whole number, at least {LEAST}"))
+}
+
+/// Reads a rate error; its limits are checked later.
+fn ppm(text: &str) -> Result<f64, String> {
+    text.parse().map_err(|_| "expected a number from 0 to 100000".to_owned())
+}
+
 /// The options of a measurement.
 #[derive(Args)]
 pub struct MeasurementArgs {
@@ -226,10 +237,24 @@ pub struct MeasurementArgs {
     #[arg(long = "label", value_name = "KEY=VALUE")]
     pub labels: Vec<String>,
     /// Measure a plain program (without MPI) in K runs
-    #[arg(long, value_name = "K", default_value_t = 1, hide_default_value = true)]
+    #[arg(
+        long,
+        value_name = "K",
+        default_value_t = 1,
+        hide_default_value = true,
+        value_parser = whole::<1>,
+        allow_negative_numbers = true
+    )]
     pub runs: u32,
     /// Run PROGRAM K times first, without measuring
-    #[arg(long, value_name = "K", default_value_t = 0, hide_default_value = true)]
+    #[arg(
+        long,
+        value_name = "K",
+        default_value_t = 0,
+        hide_default_value = true,
+        value_parser = whole::<0>,
+        allow_negative_numbers = true
+    )]
     pub warmup: u32,
     /// If a run fails: stop or continue
     #[arg(
@@ -301,7 +326,14 @@ pub struct MeasurementArgs {
     #[arg(long, value_name = "WHAT", hide = true)]
     pub expect: Vec<String>,
     /// Allow clock rate errors of up to N ppm
-    #[arg(long, value_name = "N", default_value_t = pmmpi::bounds::MaxDrift::DEFAULT.ppm(), hide = true)]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = pmmpi::bounds::MaxDrift::DEFAULT.ppm(),
+        value_parser = ppm,
+        allow_negative_numbers = true,
+        hide = true
+    )]
     pub max_drift_ppm: f64,
     /// Print only errors
     #[arg(short, long, conflicts_with = "verbose")]
@@ -324,10 +356,10 @@ pub struct MeasurementArgs {
 #[derive(Args)]
 pub struct Repetition {
     /// Measure K rounds (by default, a round is one launch)
-    #[arg(long, value_name = "K")]
+    #[arg(long, value_name = "K", value_parser = whole::<1>, allow_negative_numbers = true)]
     pub runs: u32,
     /// Run K rounds first, without saving them
-    #[arg(long, value_name = "K", default_value_t = 0)]
+    #[arg(long, value_name = "K", default_value_t = 0, value_parser = whole::<0>, allow_negative_numbers = true)]
     pub warmup: u32,
     /// If a launch fails: stop or continue
     #[arg(long, value_name = "DO", value_enum, default_value = "stop", hide_possible_values = true)]
@@ -393,7 +425,7 @@ pub struct Validation {
     #[arg(long, value_name = "AS", value_enum, default_value = "text", hide_possible_values = true)]
     pub format: FormatArg,
     /// Use hardware thread N (default: one per kind of core)
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<0>, allow_negative_numbers = true)]
     pub cpu: Option<u32>,
     /// Run only this test loop; do not save the result
     #[arg(long = "kernel", value_name = "NAME")]
@@ -481,6 +513,22 @@ pub enum OnFailureArg {
 mod tests {
     use super::*;
     use clap::CommandFactory;
+
+    #[test]
+    fn a_wrong_number_is_told_what_is_expected() {
+        for (option, value, wanted) in [
+            ("--runs", "x", "expected a whole number, at least 1"),
+            ("--runs", "0", "expected a whole number, at least 1"),
+            ("--warmup", "-1", "expected a whole number, at least 0"),
+            ("--max-drift-ppm", "x", "expected a number from 0 to 100000"),
+        ] {
+            let words = [option, value, "./hpl"].map(OsString::from);
+            let error = measurement(&words).err().map(|error| error.to_string()).unwrap_or_default();
+            assert!(error.contains(wanted) && error.contains(option), "{option} {value}: {error}");
+        }
+        let typed = measurement(&["--max-drift-ppm", "-5", "./hpl"].map(OsString::from));
+        assert_eq!(typed.ok().map(|typed| typed.max_drift_ppm), Some(-5.0), "the settings refuse it");
+    }
 
     #[test]
     fn the_commands_are_those_that_help_lists() {

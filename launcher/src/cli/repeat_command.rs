@@ -94,9 +94,6 @@ fn sets_variable(word: &str) -> bool {
 
 impl Repetition {
     pub fn validate(self) -> Result<Launches, Failure> {
-        if self.runs == 0 {
-            return Err(Failure::own("--runs 0: the number of runs must be at least 1"));
-        }
         // A wrong name must not cost the launches before it.
         self.groups.iter().try_for_each(|group| check_group("--groups", group))?;
         let words = |command: &String| match shell_words::split(command) {

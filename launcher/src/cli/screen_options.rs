@@ -1,6 +1,6 @@
 //! The options of `pmmpi screen` and of its hidden commands, as they are typed.
 
-use super::CountersArg;
+use super::{CountersArg, whole};
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -28,7 +28,14 @@ pub struct ScreenArgs {
     #[arg(long, value_name = "K+M", default_value = "3+4", hide_default_value = true)]
     pub rounds: String,
     /// Run K rounds first, without measuring
-    #[arg(long, value_name = "K", default_value_t = 1, hide = true)]
+    #[arg(
+        long,
+        value_name = "K",
+        default_value_t = 1,
+        value_parser = whole::<0>,
+        allow_negative_numbers = true,
+        hide = true
+    )]
     pub warmup: u32,
     /// Warm up for at least TIME: some faults appear only on hot nodes
     #[arg(long, value_name = "TIME", hide = true)]
@@ -115,7 +122,14 @@ pub struct ScreenArgs {
     pub apply: Option<ApplyArg>,
     /// Mark no node if there are more than N nodes in all that have the advice "drain it" or a mark of pmmpi from
     /// earlier screens (default: 5 % of the screened nodes, at least 1, at most 10)
-    #[arg(long, value_name = "N", requires = "apply", hide = true)]
+    #[arg(
+        long,
+        value_name = "N",
+        requires = "apply",
+        value_parser = whole::<0>,
+        allow_negative_numbers = true,
+        hide = true
+    )]
     pub max_nodes: Option<u32>,
     /// Log all changes in FILE (default: node-actions.jsonl in the folder of the run files); use one FILE per
     /// cluster. With a new FILE, pmmpi only prints what it would change

@@ -71,9 +71,6 @@ impl Settings {
             let ppm = typed.max_drift_ppm;
             Failure::own(format_args!("--max-drift-ppm {ppm}: expected a number from 0 to 100000"))
         })?;
-        if typed.runs == 0 {
-            return Err(Failure::own("--runs 0: the number of runs must be at least 1"));
-        }
         let mut selection = selection::select(&typed)?;
         selection.expected = expected(&typed.expect)?;
         let series = typed.series.zip(typed.round).map(|(id, round)| Series { id, round });

@@ -82,12 +82,23 @@ pub fn smt(machine: &dyn Machine) -> Check {
             "the Linux kernel cannot switch SMT on or off",
             "the topology in each run shows which hardware threads share a core",
         ),
-        (Some(control), _) => Check::ok(NAME, control, "each core has one online hardware thread"),
+        (Some(control), _) => Check::ok(NAME, in_words(control), "each core has one online hardware thread"),
         (None, _) => Check::ok(
             NAME,
             "not shown by this Linux kernel",
             "the topology in each run shows which hardware threads share a core",
         ),
+    }
+}
+
+/// What a value of smt/control says where no core has several online hardware threads.
+fn in_words(control: &str) -> &str {
+    match control {
+        "on" => "on, but no core has several online hardware threads",
+        "off" => "off",
+        "forceoff" => "off until the next boot (forceoff)",
+        "notsupported" => "the processor has no SMT",
+        other => other,
     }
 }
 
@@ -281,7 +292,9 @@ mod tests {
         assert_eq!(check.status, Status::Limits);
         assert!(check.fix.unwrap().contains("echo off > /sys/devices/system/cpu/smt/control"));
         for (control, active) in [("off", "0"), ("on", "0"), ("notsupported", "0"), ("forceoff", "0")] {
-            assert_eq!(smt_is(control, active).status, Status::Ok, "{control}");
+            let check = smt_is(control, active);
+            assert_eq!(check.status, Status::Ok, "{control}");
+            assert!(check.found != "notsupported" && check.found != "forceoff", "{}", check.found);
         }
         let unknown = smt_is("notimplemented", "1");
         assert!(unknown.status == Status::Ok && !unknown.meaning.contains("one"), "{unknown:?}");

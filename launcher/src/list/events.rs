@@ -167,6 +167,10 @@ fn gap(resolved: &Resolved) -> Option<Gap> {
 const NAME_WIDTH: usize = 36;
 
 impl Listable for Events {
+    fn is_empty(&self) -> bool {
+        self.events.is_empty()
+    }
+
     fn text(&self) -> String {
         let label = |row: &Row| match &row.aliases[..] {
             [] => row.name.clone(),

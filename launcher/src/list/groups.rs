@@ -44,6 +44,10 @@ pub fn matching(filter: Option<&str>) -> Groups {
 }
 
 impl Listable for Groups {
+    fn is_empty(&self) -> bool {
+        self.groups.is_empty()
+    }
+
     fn text(&self) -> String {
         let mut text =
             format!("Groups of metrics. The events come from pmmpi's table for {}\n", self.processor);

@@ -54,6 +54,10 @@ pub fn matching(filter: Option<&str>) -> Kernels {
 }
 
 impl Listable for Kernels {
+    fn is_empty(&self) -> bool {
+        self.kernels.is_empty()
+    }
+
     fn text(&self) -> String {
         let mut text = String::new();
         for Kernel { name, description, trips, runs_here, expected } in &self.kernels {

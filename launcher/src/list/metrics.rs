@@ -44,6 +44,10 @@ pub fn matching(filter: Option<&str>) -> Metrics {
 }
 
 impl Listable for Metrics {
+    fn is_empty(&self) -> bool {
+        self.metrics.is_empty()
+    }
+
     fn text(&self) -> String {
         let line = |metric: &Metric| {
             let unit = if metric.unit == "1" { "" } else { metric.unit };

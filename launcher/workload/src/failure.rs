@@ -2,12 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::io;
 
 /// An error of pmmpi itself, not of the program.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Failure {
     /// The exit status (docs/exit-status.md): 125, 126 or 127 as in env(1); 2 for a usage error of a command that
-    /// starts no program.
+    /// starts no program; 1 if such a command could not write its result.
     pub code: i32,
     /// What happened, where, and what to do.
     pub message: String,
@@ -22,6 +23,11 @@ impl Failure {
     /// A usage error of a command that starts no program: status 2.
     pub fn usage(message: impl fmt::Display) -> Self {
         Self { code: 2, message: message.to_string() }
+    }
+
+    /// The result of a command that starts no program could not be written to stdout: status 1.
+    pub fn unwritten(error: &io::Error) -> Self {
+        Self { code: 1, message: format!("pmmpi cannot write the result to stdout: {error}") }
     }
 
     /// The exit status for a failed exec: 127 if there is no such program, else 126.
