@@ -171,8 +171,13 @@ fn open(file: File, schema: &Schema) -> io::Result<BatchedWriter<File>> {
 fn io_error(error: PolarsError) -> io::Error {
     match error {
         PolarsError::IO { error, .. } => io::Error::new(error.kind(), error.to_string()),
-        other => io::Error::other(other.to_string()),
+        other => io::Error::other(own_words(&other.to_string())),
     }
+}
+
+/// The system's message, without the names of the libraries through which it came.
+fn own_words(error: &str) -> &str {
+    error.rsplit_once("underlying IO error: ").map_or(error, |(_, system)| system)
 }
 
 /// Month in UTC, as 2026-11.
@@ -187,6 +192,13 @@ fn month(started_unix_ns: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_full_disk_is_told_in_the_systems_words() {
+        let full = "No space left on device (os error 28)";
+        let wrapped = format!("parquet: File out of specification: underlying IO error: {full}");
+        assert_eq!([own_words(&wrapped), own_words(full)], [full; 2]);
+    }
 
     #[test]
     fn months_are_those_of_the_calendar() {

@@ -539,11 +539,14 @@ fn settings_that_make_no_sense_are_wrong_usage() {
         ["--fdr", "60"],
         ["--fdr", "x"],
         ["--min-runs", "-1"],
+        ["--top", "-1"],
+        ["--top", "x"],
         ["--fail-on", "ok"],
     ] {
         let output = report(&["report", folder.path().to_str().unwrap(), wrong[0], wrong[1]]);
         assert_eq!(output.status.code(), Some(2), "{wrong:?}");
         assert!(err(&output).contains(&wrong[0][2..]), "{}", err(&output));
+        assert!(!err(&output).contains("invalid digit") && !err(&output).contains("unexpected argument"));
     }
 }
 

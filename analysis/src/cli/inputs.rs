@@ -10,6 +10,7 @@ use pmmpi_analysis::input::importers::{self, Decoding};
 use pmmpi_analysis::report::warnings;
 use pmmpi_analysis::table::node_class::ClassBy;
 use std::collections::HashSet;
+use std::fs::DirEntry;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -20,15 +21,23 @@ pub fn paths(command: &str, given: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> 
     }
     let folder = default_folder();
     let named = if command == "compare" { "A B --in PATH" } else { "PATH" };
-    match folder.symlink_metadata() {
-        Err(e) if e.kind() == io::ErrorKind::NotFound => Err(Failure::usage(format!(
-            "no run to {command}: there is no folder {}\n       \
-             Measure a program first, for example: pmmpi ./prog, or: mpirun -n 4 pmmpi ./prog\n       \
-             Or name files or folders of runs: pmmpi {command} {named}",
-            folder.display()
-        ))),
-        _ => Ok(vec![folder]),
-    }
+    let why = match folder.symlink_metadata() {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => "there is no folder",
+        _ if has_only_hidden(&folder) => "there is no run file in the folder",
+        _ => return Ok(vec![folder]),
+    };
+    Err(Failure::usage(format!(
+        "no run to {command}: {why} {}\n       \
+         Measure a program first, for example: pmmpi ./prog, or: mpirun -n 4 pmmpi ./prog\n       \
+         Or name files or folders of runs: pmmpi {command} {named}",
+        folder.display()
+    )))
+}
+
+/// True for a folder without files, or with only what pmmpi keeps there beside runs.
+fn has_only_hidden(folder: &Path) -> bool {
+    let is_hidden = |entry: DirEntry| entry.file_name().as_encoded_bytes().starts_with(b".");
+    std::fs::read_dir(folder).is_ok_and(|mut entries| entries.all(|entry| entry.is_ok_and(is_hidden)))
 }
 
 /// True if a path is stdin or a pipe, which can be read only once.

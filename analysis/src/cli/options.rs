@@ -51,6 +51,17 @@ fn percent(text: &str) -> Result<f64, String> {
     number.parse().map_err(|_| "expected a percentage, such as 3 or 3%".to_owned())
 }
 
+/// Reads a whole number that is at least `LEAST`.
+fn whole<const LEAST: usize>(text: &str) -> Result<usize, String> {
+    let number = text.parse::<usize>().ok().filter(|number| *number >= LEAST);
+    number.ok_or_else(|| format!("expected a whole number, at least {LEAST}"))
+}
+
+/// Reads a rate error; its limits are checked later.
+fn ppm(text: &str) -> Result<f64, String> {
+    text.parse().map_err(|_| "expected a number from 0 to 100000".to_owned())
+}
+
 fn report_help() -> String {
     format!(
         "SLOWER: how much slower a node is than its class in the node's latest session.
@@ -133,7 +144,7 @@ pub struct ReportArgs {
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Rows per table in text, md, html; 0: all
-    #[arg(long, value_name = "N", default_value_t = 10)]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = whole::<0>, allow_negative_numbers = true)]
     pub top: usize,
     /// Exit with 3 on: slow, suspect, odd, wrong, ...
     #[arg(long, value_enum, value_name = "WHAT", hide_possible_values = true, value_delimiter = ',')]
@@ -145,7 +156,7 @@ pub struct ReportArgs {
     #[arg(long, value_name = "X", default_value = "3", value_parser = percent, allow_negative_numbers = true)]
     pub delta: f64,
     /// A SLOW node has at least N runs
-    #[arg(long, value_name = "N", default_value_t = 5, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = whole::<0>, allow_negative_numbers = true)]
     pub min_runs: usize,
     /// A SLOWED node became slower by more than X %
     #[arg(long, value_name = "X", default_value = "1", value_parser = percent, allow_negative_numbers = true, hide = true)]
@@ -384,7 +395,7 @@ pub struct CompareArgs {
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Rows per table in text and md; 0: all
-    #[arg(long, value_name = "N", default_value_t = 10)]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = whole::<0>, allow_negative_numbers = true)]
     pub top: usize,
     /// Exit with 3 on: different, slower:X%, faster:X%
     #[arg(long, value_name = "WHAT", value_delimiter = ',')]
@@ -491,7 +502,13 @@ pub struct BoundsArgs {
     #[arg(long, value_enum, default_value = "text", hide_possible_values = true)]
     pub format: BoundsFormat,
     /// Allow clock rate errors of up to N ppm
-    #[arg(long, value_name = "N", default_value_t = pmmpi::bounds::MaxDrift::DEFAULT.ppm())]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = pmmpi::bounds::MaxDrift::DEFAULT.ppm(),
+        value_parser = ppm,
+        allow_negative_numbers = true
+    )]
     pub max_drift_ppm: f64,
     /// Write to FILE, not to stdout
     #[arg(short, long, value_name = "FILE")]

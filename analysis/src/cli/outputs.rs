@@ -7,7 +7,12 @@ use pmmpi_analysis::output;
 use pmmpi_analysis::render::json;
 use serde::Serialize;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// The file that `--output` names; `None` for stdout, also by its name `-`.
+pub fn named(output: &Option<PathBuf>) -> Option<&Path> {
+    output.as_deref().filter(|file| *file != Path::new("-"))
+}
 
 /// Writes the result to the file, or to stdout.
 pub fn write(text: &str, file: Option<&Path>) -> Result<(), Failure> {

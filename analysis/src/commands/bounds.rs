@@ -3,12 +3,12 @@
 use crate::cli::exit_statuses::PARTIAL;
 use crate::cli::failure::{Failure, say};
 use crate::cli::options::{BoundsArgs, BoundsFormat};
-use crate::cli::outputs::{for_place, json, write};
+use crate::cli::outputs::{for_place, json, named, write};
 use pmmpi::bounds::MaxDrift;
 use pmmpi::text::count;
+use pmmpi_analysis::input::importers::open_file;
 use pmmpi_analysis::render::text;
 use pmmpi_analysis::stamps_csv;
-use std::fs::File;
 use std::io::{self, BufReader};
 
 /// Computes bounds of the elapsed time from a CSV file of stamps.
@@ -19,16 +19,17 @@ pub fn bounds(options: &BoundsArgs) -> Result<u8, Failure> {
     let source: Box<dyn io::Read> = if name == "-" {
         Box::new(io::stdin())
     } else {
-        let file = File::open(&options.stamps).map_err(|e| Failure::usage(format!("{name}: {e}")))?;
+        let file = open_file::open(&options.stamps);
+        let file = file.map_err(|e| Failure::usage(format!("{name}: cannot be read: {e}")))?;
         Box::new(BufReader::new(file))
     };
     let stamped = stamps_csv::read(source, drift).map_err(|e| Failure::usage(format!("{name}: {e}")))?;
     let rendered = match options.format {
-        BoundsFormat::Text => for_place(text::bounds(&stamped, &name), options.output.as_deref()),
+        BoundsFormat::Text => for_place(text::bounds(&stamped, &name), named(&options.output)),
         BoundsFormat::Json if stamped.several => json(&stamped.bounds)?,
         BoundsFormat::Json => json(&stamped.bounds[0])?,
     };
-    write(&rendered, options.output.as_deref())?;
+    write(&rendered, named(&options.output))?;
     for row in stamped.rejected.iter().filter(|_| options.format == BoundsFormat::Json) {
         say(&format!("line {} of {name} was left out: {}", row.line, row.reason));
     }

@@ -5,7 +5,7 @@ use crate::cli::exit_statuses::PARTIAL;
 use crate::cli::failure::Failure;
 use crate::cli::inputs::{fraction, nothing, paths, reading};
 use crate::cli::options::{CompareArgs, CompareFormat};
-use crate::cli::outputs::{for_place, json, write};
+use crate::cli::outputs::{for_place, json, named, write};
 use pmmpi_analysis::comparison::selector::Selector;
 use pmmpi_analysis::comparison::{Comparison, Inputs};
 use pmmpi_analysis::input::Input;
@@ -49,7 +49,7 @@ pub fn compare(options: &CompareArgs, decoding: Decoding) -> Result<u8, Failure>
     let [a, b] = &selectors;
     let compared = Comparison::new(&inputs, names, [a, b], &by, &settings).map_err(Failure::usage)?;
     let rendered = match options.format {
-        CompareFormat::Text => for_place(comparison::text(&compared, options.top), options.output.as_deref()),
+        CompareFormat::Text => for_place(comparison::text(&compared, options.top), named(&options.output)),
         CompareFormat::Json => json(&compared)?,
         CompareFormat::Csv => comparison::csv(&compared).map_err(|e| Failure {
             code: PARTIAL,
@@ -57,6 +57,6 @@ pub fn compare(options: &CompareArgs, decoding: Decoding) -> Result<u8, Failure>
         })?,
         CompareFormat::Md => comparison::markdown(&compared, options.top),
     };
-    write(&rendered, options.output.as_deref())?;
+    write(&rendered, named(&options.output))?;
     Ok(compare_status::of(&compared, &options.fail_on, inputs.is_partial()))
 }

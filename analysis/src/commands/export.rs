@@ -20,7 +20,10 @@ use std::path::PathBuf;
 pub fn export(options: &ExportArgs, decoding: Decoding) -> Result<u8, Failure> {
     let from = reading(&options.of_others, &options.select, options.class_by.clone(), decoding);
     let folder = &options.output;
-    let failed = |e: io::Error| Failure { code: PARTIAL, message: format!("{}: {e}", folder.display()) };
+    let failed = |e: io::Error| Failure {
+        code: PARTIAL,
+        message: format!("pmmpi cannot write to the archive {}: {e}", folder.display()),
+    };
     if folder.exists() && !folder.is_dir() {
         return Err(Failure::usage(format!("{} is not a folder", folder.display())));
     }

@@ -6,7 +6,7 @@ use crate::cli::exit_statuses::PARTIAL;
 use crate::cli::failure::{Failure, say};
 use crate::cli::inputs::{fraction, no_screen, no_screen_to_compare, nothing, paths, reading, runs};
 use crate::cli::options::{ExitStyle, ReportArgs, ReportFormat, ScreenReportArgs};
-use crate::cli::outputs::{for_place, json, writable, write};
+use crate::cli::outputs::{for_place, json, named, writable, write};
 use crate::cli::{ended_early, nagios, verdict_status};
 use pmmpi::clock;
 use pmmpi_analysis::input::importers::{self, Decoding, OneScreen};
@@ -39,7 +39,10 @@ pub enum What<'a> {
 /// Reports on the runs, or on a screen.
 pub fn report(options: &ReportArgs, decoding: Decoding, what: What) -> Result<u8, Failure> {
     let settings = settings(options)?;
-    if options.exit == ExitStyle::Nagios && options.format != ReportFormat::Text && options.output.is_none() {
+    if options.exit == ExitStyle::Nagios
+        && options.format != ReportFormat::Text
+        && named(&options.output).is_none()
+    {
         let hint =
             "--exit nagios writes a status line to stdout: with a --format other than text, add -o FILE";
         return Err(Failure::usage(hint));
@@ -67,7 +70,7 @@ pub fn report(options: &ReportArgs, decoding: Decoding, what: What) -> Result<u8
     {
         let baseline = Baseline::read(&options.against, &from, &trust)?;
         baseline.map_or(Ok(()), |baseline| baseline.check_works(&asked.works))?;
-        return options.output.as_deref().map_or(Ok(0), |file| writable(file).map(|()| 0));
+        return named(&options.output).map_or(Ok(0), |file| writable(file).map(|()| 0));
     }
     let paths = paths("report", &options.paths)?;
     let (baseline, has_lost_baseline) = baseline(options, what, &from, &trust)?;
@@ -118,7 +121,7 @@ pub fn report(options: &ReportArgs, decoding: Decoding, what: What) -> Result<u8
         ExitStyle::Nagios => nagios::first_line(&report, partial),
         ExitStyle::Plain => String::new(),
     };
-    match &options.output {
+    match named(&options.output) {
         Some(file) => {
             write(&rendered, Some(file))?;
             write(&line, None)?;
@@ -165,7 +168,7 @@ fn rendered(
                 What::Screen(asked) => text::screen(report, asked.suggest, options.top),
                 What::Report => text::report(report, read, options.top),
             };
-            for_place(text, options.output.as_deref())
+            for_place(text, named(&options.output))
         }
         ReportFormat::Json => json(report)?,
         ReportFormat::Csv => csv(report)?,

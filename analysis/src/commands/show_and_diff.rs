@@ -3,7 +3,7 @@
 use crate::cli::exit_statuses::{FOUND, PARTIAL};
 use crate::cli::failure::{Failure, say};
 use crate::cli::options::{BoundsFormat, DiffArgs, DiffFailOn, ShowArgs};
-use crate::cli::outputs::{for_place, json, write};
+use crate::cli::outputs::{for_place, json, named, write};
 use pmmpi::record::Run;
 use pmmpi_analysis::input;
 use pmmpi_analysis::recorded::{Recorded, differences};
@@ -30,12 +30,12 @@ pub fn show(options: &ShowArgs) -> Result<u8, Failure> {
     let rendered = match (options.format, &shown[..]) {
         (BoundsFormat::Text, _) => {
             let texts: Vec<String> = shown.iter().map(recorded::show).collect();
-            for_place(texts.join("\n"), options.output.as_deref())
+            for_place(texts.join("\n"), named(&options.output))
         }
         (BoundsFormat::Json, [one]) => json(one)?,
         (BoundsFormat::Json, all) => json(&all)?,
     };
-    write(&rendered, options.output.as_deref())?;
+    write(&rendered, named(&options.output))?;
     Ok(if last.is_some() { PARTIAL } else { 0 })
 }
 
@@ -43,10 +43,10 @@ pub fn show(options: &ShowArgs) -> Result<u8, Failure> {
 pub fn diff(options: &DiffArgs) -> Result<u8, Failure> {
     let found = differences(&run_of(&options.a)?, &run_of(&options.b)?);
     let rendered = match options.format {
-        BoundsFormat::Text => for_place(recorded::diff(&found), options.output.as_deref()),
+        BoundsFormat::Text => for_place(recorded::diff(&found), named(&options.output)),
         BoundsFormat::Json => json(&found)?,
     };
-    write(&rendered, options.output.as_deref())?;
+    write(&rendered, named(&options.output))?;
     let is_found = options.fail_on == Some(DiffFailOn::Different) && !found.differences.is_empty();
     Ok(if is_found { FOUND } else { 0 })
 }

@@ -17,6 +17,7 @@ mod hyperfine;
 mod invalid_value;
 mod json;
 mod lines;
+pub mod open_file;
 pub(crate) mod parquet;
 mod path_pattern;
 mod perf;

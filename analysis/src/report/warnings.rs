@@ -10,15 +10,29 @@ use crate::warning_codes::{Warning, WarningCode};
 use pmmpi::NodeId;
 use pmmpi::bounds::NO_RATE_PPM;
 use pmmpi::counters::requested;
+use pmmpi::record::run_file::EXTENSION;
 use pmmpi::record::{End, Mode, Run};
 use pmmpi::session::launch_check;
 use pmmpi::text::{count, printable, seconds_between};
 use pmmpi_events::totals::{Total, Why, totals};
 use pmmpi_events::validation::{EventVerdict, RunTrust, Trust};
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
 /// Fraction of the elapsed time above which there is a warning.
 const WORTH_A_WARNING: f64 = 0.01;
+
+/// How to read run files in subfolders: pmmpi reads only those in the folders that the user names.
+fn in_subfolders(runs: &[&PathBuf]) -> String {
+    const NAMED: usize = 3;
+    let folders: BTreeSet<&Path> = runs.iter().filter_map(|path| path.parent()).collect();
+    let named: Vec<String> = folders.iter().take(NAMED).map(|folder| folder.display().to_string()).collect();
+    let more = if folders.len() > NAMED { " ..." } else { "" };
+    let are = if runs.len() == 1 { "is" } else { "are" };
+    let place = if folders.len() == 1 { "a subfolder" } else { "subfolders" };
+    let files = count(runs.len(), "run file");
+    format!("{files} {are} in {place}: pmmpi report {}{more}", named.join(" "))
+}
 
 /// Warns of nodes of `--resets` whose maintenance does not change the report.
 pub fn resets(without: &WithoutEffect) -> Vec<Warning> {
@@ -281,10 +295,14 @@ pub fn of_results(results: &Results) -> Vec<Warning> {
             format!("pmmpi found {rows} with the same content as earlier rows, and counts each run once"),
         ));
     }
-    if !results.foreign.is_empty() {
-        let names =
-            some(&mut results.foreign.iter().map(|path| path.display().to_string()), results.foreign.len());
-        let files = count(results.foreign.len(), "file");
+    let is_run = |path: &&PathBuf| path.extension().is_some_and(|e| e == EXTENSION);
+    let (runs, foreign): (Vec<&PathBuf>, Vec<&PathBuf>) = results.foreign.iter().partition(is_run);
+    if !runs.is_empty() {
+        warnings.push(Warning::new(WarningCode::ForeignFiles, in_subfolders(&runs)));
+    }
+    if !foreign.is_empty() {
+        let names = some(&mut foreign.iter().map(|path| path.display().to_string()), foreign.len());
+        let files = count(foreign.len(), "file");
         warnings.push(Warning::new(
             WarningCode::ForeignFiles,
             format!("pmmpi cannot read the format of {files}: {names}"),

@@ -1,7 +1,7 @@
 //! Which files are read: files that are no runs, runs that are there twice, results beside run files.
 
 use super::by_hand;
-use super::common::{Folder, assert_valid, err, json, out, report};
+use super::common::{Folder, assert_valid, command, err, json, out, report};
 use super::runs::run;
 
 #[test]
@@ -74,6 +74,35 @@ fn nothing_to_report_is_wrong_usage() {
     let run = folder.write(&by_hand());
     let both = report(&["report", run.to_str().unwrap(), &path("absent")]);
     assert_eq!(both.status.code(), Some(1));
+}
+
+/// pmmpi keeps hidden files beside runs, also before it has saved the first run.
+#[test]
+fn a_default_folder_without_runs_says_to_measure_first() {
+    let folder = Folder::new();
+    std::fs::create_dir_all(folder.path().join("pmmpi-results/.nodes")).unwrap();
+    let output = command(&["report"]).current_dir(folder.path()).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let said = err(&output);
+    assert!(
+        said.contains("no run file in the folder pmmpi-results") && said.contains("Measure a program first")
+    );
+}
+
+#[test]
+fn run_files_in_a_subfolder_are_told() {
+    let (folder, file) = (Folder::new(), Folder::new());
+    let below = folder.path().join("pmmpi-results");
+    std::fs::create_dir(&below).unwrap();
+    std::fs::copy(file.write(&by_hand()), below.join("good.pmr")).unwrap();
+    let output = report(&["report", folder.path().to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(2));
+    let wanted = format!("1 run file is in a subfolder: pmmpi report {}", below.display());
+    assert!(
+        err(&output).contains(&wanted) && !err(&output).contains("cannot read the format"),
+        "{}",
+        err(&output)
+    );
 }
 
 #[test]

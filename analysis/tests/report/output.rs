@@ -68,6 +68,8 @@ fn results_arrive_whole_or_not_at_all() {
     assert!(report(&["report", run, "-o", link.to_str().unwrap()]).status.success());
     assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
     assert!(std::fs::read_to_string(&file).unwrap().starts_with("1 run, "));
+    let to_stdout = command(&["report", run, "-o", "-"]).current_dir(folder.path()).output().unwrap();
+    assert!(out(&to_stdout).starts_with("1 run, ") && !folder.path().join("-").exists());
     let nowhere = report(&["report", run, "-o", "/nonexistent/report"]);
     assert_eq!(nowhere.status.code(), Some(1));
     assert!(err(&nowhere).contains("cannot write the result to"));

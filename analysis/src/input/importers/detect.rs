@@ -1,7 +1,6 @@
 //! Finds the reader for a file by its content, because users choose file names freely.
 
-use super::ImportFault;
-use std::fs::File;
+use super::{ImportFault, open_file};
 use std::io::{self, Read};
 use std::path::Path;
 
@@ -65,7 +64,7 @@ pub(super) type Content = Box<dyn Read>;
 pub(super) fn open(path: &Path, format: Option<FileFormat>) -> Result<(FileFormat, Content), ImportFault> {
     let mut source: Box<dyn Read> = match path == Path::new("-") {
         true => Box::new(io::stdin()),
-        false => Box::new(File::open(path)?),
+        false => open_file::open(path)?,
     };
     let mut head = Vec::new();
     source.by_ref().take(HEAD_BYTES).read_to_end(&mut head)?;
