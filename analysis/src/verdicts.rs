@@ -250,11 +250,30 @@ fn weight(node: &NodeReport) -> u8 {
     of_class.max(of_history)
 }
 
-/// A class name may contain a command line of any length.
+/// A class name may contain a command line of any length. Facts of the nodes come first, and most classes have the same;
+/// the work tells them apart, so it has most of the room.
 fn shortened(class: &str) -> String {
     const MOST: usize = 80;
-    let end = class.char_indices().nth(MOST).map(|(at, _)| at);
-    end.map_or_else(|| class.to_owned(), |end| format!("{}...", &class[..end]))
+    const OF_WORK: usize = 58;
+    const BETWEEN: &str = "; ";
+    if class.chars().count() <= MOST {
+        return class.to_owned();
+    }
+    let Some((facts, work)) = class.split_once(BETWEEN) else { return cut_in_the_middle(class, MOST) };
+    let work = cut_in_the_middle(work, OF_WORK);
+    let facts = cut_in_the_middle(facts, MOST - BETWEEN.len() - work.chars().count());
+    facts + BETWEEN + &work
+}
+
+fn cut_in_the_middle(text: &str, most: usize) -> String {
+    const DOTS: &str = "...";
+    let length = text.chars().count();
+    if length <= most {
+        return text.to_owned();
+    }
+    let kept = most - DOTS.len();
+    let head = text.chars().take(kept.div_ceil(2));
+    head.chain(DOTS.chars()).chain(text.chars().skip(length - kept / 2)).collect()
 }
 
 /// Why a slow run has no places.
@@ -445,5 +464,28 @@ impl Judge<'_> {
                 });
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_short_class_name_keeps_the_work() {
+        let class = |work: &str| {
+            let facts = "Intel(R) Xeon(R) Processor (6/207/2), microcode 0x1, 24 GiB, Linux 6.18.44";
+            shortened(&format!("{facts}; {work}"))
+        };
+        let dgemm = class("pmmpi screen-kernel dgemm (1 rank per node)");
+        assert!(dgemm.starts_with("Intel(R)"), "{dgemm}");
+        assert!(dgemm.ends_with("Linux 6.18.44; pmmpi screen-kernel dgemm (1 rank per node)"), "{dgemm}");
+        let long = class(&format!("./hpl {} (8 of 64 ranks); build=O3", "--option ".repeat(20)));
+        assert!(long.contains("; ./hpl --opt") && long.ends_with("(8 of 64 ranks); build=O3"), "{long}");
+        assert_ne!(class("sleep 0.05 (1 of 1 ranks)"), class("sleep 0.05 (3 of 3 ranks); kind=plain"));
+        for short in [dgemm, long, shortened(&"é".repeat(500))] {
+            assert!(short.chars().count() <= 80, "{short}");
+        }
+        assert_eq!(shortened("./hpl (8 of 64 ranks)"), "./hpl (8 of 64 ranks)");
     }
 }
