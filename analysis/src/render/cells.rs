@@ -1,9 +1,9 @@
 //! The content of table cells. Numbers have few digits.
 
 use crate::report::run::RunReport;
+pub use crate::verdicts::node_report::class_numbers;
 use crate::verdicts::node_report::{NodeReport, OddFact};
 use crate::warning_codes::WarningCode;
-use hashbrown::HashMap;
 use pmmpi::text::seconds_between;
 
 /// Smaller values are shown as "less than this".
@@ -94,16 +94,6 @@ pub fn changed(nodes: &[NodeReport]) -> Vec<&NodeReport> {
             .then_with(|| (&a.node, &a.class).cmp(&(&b.node, &b.class)))
     });
     changed
-}
-
-/// Numbers the classes from 1, in the order in which nodes have them. Tables show numbers, and a list explains them.
-pub fn class_numbers(nodes: &[NodeReport]) -> HashMap<&str, usize> {
-    let mut numbers: HashMap<&str, usize> = HashMap::new();
-    for node in nodes {
-        let next = numbers.len() + 1;
-        numbers.entry(&node.class).or_insert(next);
-    }
-    numbers
 }
 
 /// The classes, sorted by number.

@@ -6,6 +6,7 @@ use super::slow_places::SlowPlaces;
 use crate::stats::own_history::{Course, OwnVerdict};
 use crate::stats::verdict_rule::Verdict;
 use crate::table::{Shared, SharedText};
+use hashbrown::HashMap;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -411,6 +412,16 @@ pub struct DriftReport {
     pub change: f64,
     /// The largest sum of its CUSUM, in standard deviations.
     pub score: f64,
+}
+
+/// Numbers the classes from 1, in the order in which nodes have them. Tables show numbers, and a list explains them.
+pub fn class_numbers(nodes: &[NodeReport]) -> HashMap<&str, usize> {
+    let mut numbers: HashMap<&str, usize> = HashMap::new();
+    for node in nodes {
+        let next = numbers.len() + 1;
+        numbers.entry(&node.class).or_insert(next);
+    }
+    numbers
 }
 
 fn by_own_name<S: Serializer>(verdict: &Option<OwnVerdict>, serializer: S) -> Result<S::Ok, S::Error> {
