@@ -19,6 +19,7 @@ pub mod markdown;
 mod md_and_html_tables;
 mod nhc;
 pub mod node_list;
+mod node_names;
 pub mod openmetrics;
 pub mod origin;
 mod probes;

@@ -95,6 +95,21 @@ fn a_small_case_is_as_worked_by_hand() {
     assert!(row.ends_with("0.09000    0.21100  -0.2110 to -0.2090"), "{text}");
 }
 
+#[test]
+fn long_names_stay_in_their_column() {
+    let mut run = job("long", &[("a", 100), ("b", 300)]);
+    for (node, cabinet) in run.nodes.iter_mut().zip(["003", "004"]) {
+        node.key.hostname = format!("{0}-cabinet-{cabinet}-of-{0}", "a-cluster-with-a-long-name");
+    }
+    let text = reported(&[run], "text");
+    let mut lines = text.lines().skip_while(|line| !line.starts_with("WAITED FOR"));
+    let later = lines.next().unwrap().find("LATER THAN").unwrap();
+    for (row, node) in lines.zip(["004", "003"]) {
+        assert!(row[..later].contains(node) && row[..later].ends_with("  "), "{text}");
+        assert!(row[later..].contains(" to ") && !row[later..].starts_with(' '), "{text}");
+    }
+}
+
 /// 3 ms of a second: proved, but too little for a table.
 #[test]
 fn a_little_late_is_a_line() {

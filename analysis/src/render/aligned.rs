@@ -1,31 +1,32 @@
 //! A table as text, for a terminal.
 
+use super::node_names::NodeNames;
 use super::one_line;
 use super::tabular::{Cell, Table};
 use crate::stats::verdict_rule::Verdict;
-use std::collections::BTreeSet;
 
-/// The line before the table, then columns of equal width, then notes. Long names are cut in the middle, unless two names
-/// would then look alike.
-pub fn aligned(table: &Table) -> String {
-    let text = |cell: &Cell| match cell {
-        Cell::Name(text) | Cell::Text(text) => one_line(text),
+/// Names that are not nodes have at most this many characters, if that tells them apart.
+const LONGEST: usize = 36;
+
+/// The line before the table, then columns of equal width, then notes. Long names are cut; the names of `nodes` look as
+/// in the other tables.
+pub fn aligned(table: &Table, nodes: &NodeNames) -> String {
+    let names_of_column = |at: usize| -> Option<NodeNames> {
+        let names = || table.rows.iter().filter_map(move |row| name(&row[at]));
+        let are_nodes = names().all(|name| nodes.has(name));
+        (!are_nodes).then(|| NodeNames::within(LONGEST, names()))
+    };
+    let columns: Vec<Option<NodeNames>> = (0..table.columns.len()).map(names_of_column).collect();
+    let text = |(cell, names): (&Cell, &Option<NodeNames>)| match cell {
+        Cell::Name(name) => names.as_ref().unwrap_or(nodes).shown(name).to_owned(),
+        Cell::Text(text) => one_line(text),
         Cell::Words(words) => words.clone(),
         Cell::Verdict(verdict) => verdict.map_or("-", Verdict::name).to_owned(),
     };
-    let whole: Vec<Vec<String>> = table.rows.iter().map(|row| row.iter().map(text).collect()).collect();
-    let different = |at: usize, of: fn(&str) -> String| {
-        whole.iter().map(|row| of(&row[at])).collect::<BTreeSet<String>>().len()
-    };
-    let is_name = |at: usize| table.rows.iter().any(|row| matches!(row[at], Cell::Name(_)));
-    let is_cut = |at: usize| is_name(at) && different(at, cut) == different(at, str::to_owned);
-    let is_cut: Vec<bool> = (0..table.columns.len()).map(is_cut).collect();
-    let shown = |row: &Vec<String>| -> Vec<String> {
-        row.iter().zip(&is_cut).map(|(text, is_cut)| if *is_cut { cut(text) } else { text.clone() }).collect()
-    };
+    let shown = |row: &Vec<Cell>| -> Vec<String> { row.iter().zip(&columns).map(text).collect() };
     let titles = table.columns.iter().map(|column| column.title.to_uppercase().replace(", S", ", s"));
     let mut rows: Vec<Vec<String>> = vec![titles.collect()];
-    rows.extend(whole.iter().map(shown));
+    rows.extend(table.rows.iter().map(shown));
     let width = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or_default();
     let widths: Vec<usize> = (0..table.columns.len()).map(width).collect();
     let line = |row: &Vec<String>| {
@@ -42,16 +43,11 @@ pub fn aligned(table: &Table) -> String {
     before.chain(rows.iter().map(line)).chain(after).collect()
 }
 
-/// The beginning and the end of a long text.
-fn cut(text: &str) -> String {
-    const LONGEST: usize = 36;
-    let length = text.chars().count();
-    if length <= LONGEST {
-        return text.to_owned();
+fn name(cell: &Cell) -> Option<&str> {
+    match cell {
+        Cell::Name(name) => Some(name),
+        Cell::Text(_) | Cell::Words(_) | Cell::Verdict(_) => None,
     }
-    let head: String = text.chars().take(LONGEST / 2 - 1).collect();
-    let tail: String = text.chars().skip(length - (LONGEST / 2 - 1)).collect();
-    format!("{head}..{tail}")
 }
 
 #[cfg(test)]
@@ -66,11 +62,16 @@ mod tests {
             rows: names.iter().map(|of| vec![name(of)]).collect(),
             ..Table::default()
         };
-        let long = |middle: &str| format!("a-long-name-of-a-node-{middle}.cluster.example.org");
-        let lines = |text: &str| text.lines().map(str::to_owned).collect::<Vec<String>>();
-        let alike = lines(&aligned(&table([&long("n0000"), &long("n0001")])));
-        assert_eq!(alike[1..], [long("n0000"), long("n0001")]);
-        let apart = lines(&aligned(&table([&long("n0000"), "n0001"])));
-        assert_eq!(apart[1..], ["a-long-name-of-a-..uster.example.org", "n0001"]);
+        let long = |middle: &str| format!("a-long-name-of-a-node-{middle}.cluster.example.org.and.more");
+        let lines = |names: [&str; 2], nodes: &NodeNames| {
+            aligned(&table(names), nodes).lines().map(str::to_owned).collect::<Vec<String>>()
+        };
+        let (first, second) = (long("n0000"), long("n0001"));
+        let names = [first.as_str(), second.as_str()];
+        let others = lines(names, &NodeNames::of([]));
+        assert!(others.iter().all(|line| line.chars().count() <= LONGEST), "{others:?}");
+        assert!(others[1].contains("n0000") && others[2].contains("n0001"), "{others:?}");
+        let of_nodes = NodeNames::of(names);
+        assert_eq!(lines(names, &of_nodes)[1..], names.map(|name| of_nodes.shown(name).to_owned()));
     }
 }

@@ -4,6 +4,7 @@ use super::aligned::aligned;
 use super::cells::{percent, probability, seconds, shortened};
 use super::csv::{name as csv_name, number};
 use super::markdown::{of_table, prose};
+use super::node_names::NodeNames;
 use super::tabular::{Cell, Table, left, name, or_dash, right, words};
 use super::{more, one_line, shown};
 use crate::comparison::{
@@ -21,9 +22,10 @@ pub fn text(comparison: &Comparison, top: usize) -> String {
     let mut lines = vec![set("A", &comparison.a), set("B", &comparison.b)];
     lines.extend(sentences(comparison));
     let mut text: String = lines.iter().map(|line| one_line(line) + "\n").collect();
+    let names = NodeNames::of(comparison.nodes.iter().map(|node| node.node.as_str()));
     for table in tables(comparison, top) {
         text += "\n";
-        text += &aligned(&table);
+        text += &aligned(&table, &names);
     }
     text += "\n";
     for (number, class) in comparison.classes.iter().enumerate() {

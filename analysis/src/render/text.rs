@@ -6,7 +6,6 @@
 mod bounds;
 mod goes_with_slowness;
 mod lateness;
-mod node_names;
 mod nodes;
 mod screen;
 
@@ -14,10 +13,10 @@ pub use bounds::bounds;
 pub use screen::screen;
 
 use super::aligned::aligned;
+use super::node_names::NodeNames;
 use super::tabular::Table;
 use super::{answer, by_place, more, one_line, run_table, shown, tables_of_last_run};
 use crate::report::Report;
-use node_names::NodeNames;
 use pmmpi::text::count;
 
 /// Characters of a terminal's line.
@@ -46,13 +45,13 @@ pub fn report(report: &Report, read: &ReadCounts, top: usize) -> String {
     if let Some(selected) = &report.selected {
         line(&mut text, &format!("selected: {selected}"));
     }
+    let names = NodeNames::of(all_nodes(report));
     if let Some(result) = &report.screen {
         line(&mut text, "");
-        screen::result(&mut text, result, &[], top);
+        screen::result(&mut text, result, &[], &names, top);
     }
     // If nodes are compared, the comparison comes first; otherwise the time of the jobs comes first.
     let compared = report.nodes.iter().any(|node| node.verdict.is_some() || node.history.verdict.is_some());
-    let names = NodeNames::of(all_nodes(report));
     if compared {
         nodes::answer(&mut text, report);
         about_nodes(&mut text, report, &names, top);
@@ -60,10 +59,10 @@ pub fn report(report: &Report, read: &ReadCounts, top: usize) -> String {
         let sentences = answer::waited_for(report).into_iter().chain(answer::accounted(report));
         sentences.for_each(|sentence| line(&mut text, &sentence));
     }
-    table(&mut text, &run_table::of(&report.runs, top, Some(WIDTH)));
-    lateness::table(&mut text, &report.runs, top);
-    by_place::table(report, top).iter().for_each(|found| table(&mut text, found));
-    tables_of_last_run::of(report, top).for_each(|found| table(&mut text, &found));
+    table(&mut text, &run_table::of(&report.runs, top, Some(WIDTH)), &names);
+    lateness::table(&mut text, &report.runs, &names, top);
+    by_place::table(report, top).iter().for_each(|found| table(&mut text, found, &names));
+    tables_of_last_run::of(report, top).for_each(|found| table(&mut text, &found, &names));
     if !compared {
         about_nodes(&mut text, report, &names, top);
     }
@@ -84,7 +83,11 @@ fn about_nodes(text: &mut String, report: &Report, names: &NodeNames, top: usize
 fn all_nodes(report: &Report) -> impl Iterator<Item = &str> {
     let nodes = report.nodes.iter().map(|node| node.node.as_str());
     let of_runs = report.slow_runs.iter().map(|run| run.node.as_str());
-    nodes.chain(of_runs).chain(report.drift.iter().map(|drift| drift.node.as_str()))
+    let of_drift = report.drift.iter().map(|drift| drift.node.as_str());
+    let screened = report.screen.iter().flat_map(|screen| &screen.screened).map(|node| node.node.as_str());
+    let places = report.by_place.iter().flat_map(|by| &by.places).map(|place| place.node.as_str());
+    let waited_for = lateness::nodes(&report.runs);
+    nodes.chain(of_runs).chain(of_drift).chain(screened).chain(places).chain(waited_for)
 }
 
 /// Adds one line; a line end in a name does not break it.
@@ -99,10 +102,10 @@ fn and_more(text: &mut String, hidden: usize, noun: &str) {
     }
 }
 
-fn table(text: &mut String, table: &Table) {
+fn table(text: &mut String, table: &Table, names: &NodeNames) {
     if !table.rows.is_empty() {
         text.push('\n');
-        text.push_str(&aligned(table));
+        text.push_str(&aligned(table, names));
     }
 }
 

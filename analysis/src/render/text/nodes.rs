@@ -1,11 +1,11 @@
 //! Shows slow nodes and slow runs.
 
-use super::node_names::NodeNames;
 use super::{and_more, line, shown};
 use crate::render::answer;
 use crate::render::cells::{
     self, class_numbers, classes, interval, percent, probability, seconds, shortened,
 };
+use crate::render::node_names::NodeNames;
 use crate::render::{run_spread, where_slow};
 use crate::report::{Report, SessionsNeeded};
 use crate::stats::own_history::{Course, OwnVerdict};
@@ -19,6 +19,7 @@ pub fn answer(text: &mut String, report: &Report) {
 
 /// Slow runs of all sessions.
 pub fn slow_runs(text: &mut String, runs: &[SlowRunReport], names: &NodeNames, top: usize) {
+    const ID_TITLE: &str = "SLOW RUN";
     if runs.is_empty() {
         return;
     }
@@ -26,6 +27,8 @@ pub fn slow_runs(text: &mut String, runs: &[SlowRunReport], names: &NodeNames, t
     let of_session = if runs.iter().any(|run| run.session.is_some()) { "  SESSION" } else { "" };
     let (shown, hidden) = shown(runs.len(), top);
     let width = names.width;
+    let id_width = runs[..shown].iter().map(|run| run.run_id.chars().count());
+    let id_width = id_width.max().unwrap_or_default().max(ID_TITLE.len());
     let cause = |run: &SlowRunReport| run.why.cause.clone().unwrap_or_else(|| "-".to_owned());
     // Most reports have no counts.
     let of_cause = match runs[..shown].iter().any(|run| run.why.cause.is_some()) {
@@ -37,14 +40,16 @@ pub fn slow_runs(text: &mut String, runs: &[SlowRunReport], names: &NodeNames, t
         width => format!("  {cause:<0$}", width - 2),
     };
     let head = in_column("CAUSE");
-    let head = format!("{:<42} {:<width$} {:>8} {:>8}{head}{of_session}", "SLOW RUN", "NODE", "SLOWER", "P");
+    let head =
+        format!("{ID_TITLE:<id_width$} {:<width$} {:>8} {:>8}{head}{of_session}", "NODE", "SLOWER", "P");
     line(text, head.trim_end());
     for run in &runs[..shown] {
         let (slower, p) = (percent(run.slowdown, 1), probability(run.p_adjusted));
         let session = run.session.as_ref().map_or(String::new(), |session| format!("  {session}"));
         let node = names.shown(&run.node);
         let cause = in_column(&cause(run));
-        let row = format!("{:<42} {node:<width$} {slower:>8} {p:>8}{cause}{session}", run.run_id);
+        let id = &run.run_id;
+        let row = format!("{id:<id_width$} {node:<width$} {slower:>8} {p:>8}{cause}{session}");
         line(text, row.trim_end());
     }
     and_more(text, hidden, "more slow run");
@@ -200,4 +205,36 @@ pub fn sessions_needed(text: &mut String, report: &Report) {
     let is_maintained = report.nodes.iter().any(|node| node.history.events.maintenance.is_some());
     let since = if is_maintained { " since its last maintenance" } else { "" };
     line(text, &format!("{what} needs {needed} sessions; no node has more than {most}{since}"));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verdicts::node_report::WhyReport;
+    use crate::verdicts::null_reasons::NullReasons;
+
+    #[test]
+    fn the_columns_of_slow_runs_are_below_their_headings() {
+        for run_id in ["20261123T061541.754971819Z-605ee3dd5f8f573f", "7"] {
+            let run = SlowRunReport {
+                run_id: run_id.to_owned(),
+                node: "n07".to_owned(),
+                class: "./hpl".to_owned(),
+                session: Some("monday".to_owned()),
+                elapsed_s: 1.2,
+                slowdown: 0.2,
+                p_value: 1e-9,
+                p_adjusted: 1e-8,
+                why: WhyReport::none(),
+                places: None,
+                null_reasons: NullReasons::default(),
+            };
+            let mut text = String::new();
+            slow_runs(&mut text, &[run], &NodeNames::of(["n07"]), 0);
+            let lines: Vec<&str> = text.lines().filter(|line| !line.is_empty()).collect();
+            let at = |line: &str, word: &str| line.find(word).unwrap();
+            assert_eq!(at(lines[0], "NODE"), at(lines[1], "n07"), "{text}");
+            assert_eq!(at(lines[0], "SESSION"), at(lines[1], "monday"), "{text}");
+        }
+    }
 }

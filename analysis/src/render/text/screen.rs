@@ -1,9 +1,10 @@
 //! Shows the result of `pmmpi screen`.
 
-use super::{line, table, warnings};
+use super::{all_nodes, line, table, warnings};
 use crate::render::against_baseline;
 use crate::render::answer::own_history;
 use crate::render::nhc;
+use crate::render::node_names::NodeNames;
 use crate::render::screen::{answer, gate, kernels, links, measured, nodes, wrong_links};
 use crate::report::Report;
 use crate::report::host_names::is_host_name;
@@ -15,7 +16,8 @@ use pmmpi::text::shell_line;
 pub fn screen(report: &Report, suggest: bool, top: usize) -> String {
     let mut text = String::new();
     if let Some(screen) = &report.screen {
-        result(&mut text, screen, &own_history::classes(report), top);
+        let names = NodeNames::of(all_nodes(report));
+        result(&mut text, screen, &own_history::classes(report), &names, top);
         if suggest {
             suggestions(&mut text, screen);
         }
@@ -25,16 +27,16 @@ pub fn screen(report: &Report, suggest: bool, top: usize) -> String {
 }
 
 /// What was measured, the answer, and the tables. `more` are further sentences of the answer.
-pub fn result(text: &mut String, screen: &ScreenReport, more: &[String], top: usize) {
+pub fn result(text: &mut String, screen: &ScreenReport, more: &[String], names: &NodeNames, top: usize) {
     line(text, &measured(screen));
     line(text, "");
     gate(screen).iter().for_each(|sentence| line(text, sentence));
     answer(screen).iter().chain(more).for_each(|sentence| line(text, sentence));
-    table(text, &nodes(screen, top));
-    table(text, &links(screen, top));
-    table(text, &wrong_links(screen, top));
-    table(text, &kernels(screen));
-    table(text, &against_baseline::table(screen));
+    table(text, &nodes(screen, top), names);
+    table(text, &links(screen, top), names);
+    table(text, &wrong_links(screen, top), names);
+    table(text, &kernels(screen), names);
+    table(text, &against_baseline::table(screen), names);
 }
 
 fn suggestions(text: &mut String, screen: &ScreenReport) {
