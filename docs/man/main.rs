@@ -69,6 +69,7 @@ mod tests {
             }
             assert!(text.contains("share/doc/pmmpi/docs"), "{name}");
             assert!(!text.contains("see a summary"), "{name}: -h prints the same");
+            assert!(!text.contains(": man pmmpi"), "{name} names itself");
         }
     }
 

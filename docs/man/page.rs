@@ -21,7 +21,7 @@ pub fn text(name: &str, command: Command, sections: Sections) -> std::io::Result
     let mut command = with_help(command);
     let (status, see) = (exit_status(command.get_name()), see_also(command.get_name()));
     let usage = command.render_usage().to_string();
-    let last_words = command.get_after_help().map(ToString::to_string);
+    let last_words = command.get_after_help().map(|help| without_manual(&help.to_string()));
     let man = Man::new(command.clone().display_name(name.to_owned()));
     let mut text = Vec::new();
     man.render_title(&mut text)?;
@@ -42,6 +42,11 @@ pub fn text(name: &str, command: Command, sections: Sections) -> std::io::Result
     section(&mut text, "SEE ALSO", &see)?;
     section(&mut text, "VERSION", env!("CARGO_PKG_VERSION"))?;
     Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
+/// The last words of a help without the line that leads to the manual: the manual has all options.
+fn without_manual(help: &str) -> String {
+    help.lines().filter(|line| !line.contains("man pmmpi")).collect::<Vec<_>>().join("\n")
 }
 
 /// With one text for -h and --help, which print the same. clap's own text says that they differ, because only the

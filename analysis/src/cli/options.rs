@@ -69,7 +69,7 @@ Class: nodes with the same processor, microcode, memory, Linux kernel, work.
 {EXIT_STATUS}
 --fail-on: 3 if a condition is true, 4 if that is unclear (docs/exit-status.md).
 Select: --since T, --until T, --node LIST, --class C, --run ID, --where K=V.
-Also: --by, --correlate, --fdr, --resets, --exit, --against (docs/report.md).
+Also: --by, --correlate, --against, --path-pattern, --metric: man pmmpi-report.
 Example: pmmpi report --format json a.pmr | jq '.nodes[].verdict'"
     )
 }
@@ -81,7 +81,7 @@ adds only new runs, in new files. It changes no file that already has runs.
 `pmmpi report DIR` and any Parquet reader can read the archive.
 Select: --since T, --until T, --node LIST, --class C, --run ID, --where K=V.
 {EXIT_STATUS}
-
+All options: man pmmpi-export.
 Example: pmmpi export pmmpi-results -o archive && pmmpi report archive"
     )
 }
@@ -94,6 +94,7 @@ VISIBLE (docs/compare.md): pmmpi finds 95 % of true differences of this size.
 {EXIT_STATUS}
 --fail-on: 3 if a condition is true, 4 if that is unclear.
 Select: --since T, --until T, --node LIST, --class C, --run ID, --where K=V.
+All options: man pmmpi-compare.
 Example: pmmpi compare label:blas=mkl label:blas=openblas --fail-on slower:2%"
     )
 }
