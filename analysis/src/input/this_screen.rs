@@ -30,7 +30,7 @@ impl<T> Input<T> {
         let runs = self.runs.iter().map(|run| run.run_id.as_str());
         self.screen = match asked {
             Some(OneScreen::Series(id)) => Some(id.clone()),
-            _ => latest(runs, screens, is_in_archive),
+            _ => latest(runs, screens, |run| asked.is_some() && is_in_archive(run)),
         };
         let series = self.screen.as_deref().filter(|_| asked.is_some());
         let later = series.and_then(|id| LaterSessions::of(table, kept.as_deref(), screens, id));

@@ -130,6 +130,10 @@ fn act(
             is_waiting = true;
         }
         std::thread::sleep(PAUSE);
+        // If somebody removed the log, the next try would create a new one and act at its first use.
+        if dry_run::is_first_use(&settings.log) {
+            return result;
+        }
     }
 }
 

@@ -13,6 +13,7 @@ use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
+use std::time::Duration;
 
 /// The status of a program that did its work is below this: 125 to 127 mean that it could not (see docs/exit-status.md).
 const OWN_FAILURE: i32 = 125;
@@ -83,7 +84,7 @@ fn report_and_act(plan: &ScreenPlan, done: &Screened) -> Result<End, Failure> {
         // A report that failed has no findings.
         } else if code < OWN_FAILURE && status.code().is_some() {
             let words: Vec<OsString> = act.iter().cloned().chain([findings.into_os_string()]).collect();
-            is_complete &= status_of(&mut command(&words))?.success();
+            is_complete &= status_unless_asked_to_end(&mut command(&words))?.success();
         } else {
             warn("pmmpi changes no node, because it could not make the report");
             is_complete = false;
@@ -143,6 +144,27 @@ fn command(words: &[OsString]) -> Command {
 fn status_of(command: &mut Command) -> Result<ExitStatus, Failure> {
     let status = command.status();
     status.map_err(|e| Failure::own(format_args!("{}: {e}", command.get_program().to_string_lossy())))
+}
+
+/// Like [`status_of`], but a signal to this process alone also ends the command. It may wait for minutes for another pmmpi
+/// that changes nodes.
+fn status_unless_asked_to_end(command: &mut Command) -> Result<ExitStatus, Failure> {
+    const PAUSE: Duration = Duration::from_millis(20);
+    let program = command.get_program().to_string_lossy().into_owned();
+    let failed = |e| Failure::own(format_args!("{program}: {e}"));
+    let mut running = command.spawn().map_err(failed)?;
+    let mut is_signalled = false;
+    loop {
+        if let Some(status) = running.try_wait().map_err(failed)? {
+            return Ok(status);
+        }
+        if !is_signalled && signals::asked_to_end().is_some() {
+            // SAFETY: no memory is involved, and the process has not been waited for.
+            unsafe { libc::kill(running.id() as libc::pid_t, libc::SIGTERM) };
+            is_signalled = true;
+        }
+        std::thread::sleep(PAUSE);
+    }
 }
 
 /// Replaces this process. Returns only if that fails.
