@@ -7,6 +7,7 @@ use rig::tool::{self, Folder, Output};
 use rig::{Mpi, programs};
 use serde_json::{Value, json};
 use std::fs;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -159,6 +160,20 @@ fn a_signal_after_the_last_round_changes_no_node() {
     assert_eq!(output.code(), 1, "{}", output.err());
     let said = "pmmpi changes no node, because it was asked to end";
     assert_eq!(output.err().matches(said).count(), 1, "{}", output.err());
+    site.assert_unchanged(&output);
+}
+
+/// The acts wait for another pmmpi, and the signal reaches only the process that started them. About 4 s.
+#[test]
+fn a_signal_while_the_acts_wait_changes_no_node() {
+    let site = Site::new("exit 0");
+    let log = fs::File::open(site.file("log")).unwrap();
+    // SAFETY: flock of a descriptor that is open.
+    assert_eq!(unsafe { libc::flock(log.as_raw_fd(), libc::LOCK_EX) }, 0);
+    let signal = "until pgrep -P $PPID -f screen-act; do sleep 0.2; done; sleep 2; kill -TERM $PPID";
+    let output = site.screen("1", &format!("({signal}) > /dev/null 2>&1 < /dev/null &"));
+    assert_eq!(output.code(), 1, "{}", output.err());
+    assert!(output.err().contains("pmmpi waits for it"), "{}", output.err());
     site.assert_unchanged(&output);
 }
 
