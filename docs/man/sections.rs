@@ -85,7 +85,7 @@ pub fn exit_status(command: &str) -> String {
         "screen" => SCREEN_STATUS.to_owned(),
         "doctor" => format!("{DOCTOR_STATUS}\n{OWN_STATUS}"),
         "validate" => format!("{VALIDATE_STATUS}\n{OWN_STATUS}"),
-        "list" => format!("0    success\n{OWN_STATUS}"),
+        "list" => format!("{LIST_STATUS}\n{OWN_STATUS}"),
         "report" => format!("{INPUT_STATUS}\n{REPORT_STATUS}\n{START_STATUS}\n{NAGIOS_STATUS}"),
         "compare" => format!("{INPUT_STATUS}\n{COMPARE_STATUS}\n{START_STATUS}"),
         "diff" => format!("{DIFF_STATUS}\n{START_STATUS}"),
@@ -104,9 +104,10 @@ failed. The statuses of pmmpi itself:
 127  the program was not found";
 const SCREEN_STATUS: &str = "\
 0    the screen is complete, and no condition of --fail-on or --gate is true
-1    the screen ended early; or pmmpi could not use some input, or could not add
-     the runs to the archive; or pmmpi could not read or change a node in Slurm,
-     could not use the log (--log), or marked no node because of --max-nodes
+1    the screen ended early, or a signal came before pmmpi changed nodes; or pmmpi
+     could not use some input, or could not add the runs to the archive; or pmmpi
+     could not read or change a node in Slurm, could not use the log (--log), or
+     marked no node because of --max-nodes
 2    the command line is wrong
 3    --fail-on: the condition is true; --gate: a node is not fit to return
 4    --fail-on: the report could not judge the nodes, or a node has no result;
@@ -116,14 +117,19 @@ const SCREEN_STATUS: &str = "\
 127  the program that the screen measures, or pmmpi-report, was not found";
 const DOCTOR_STATUS: &str = "\
 0    no check is broken (with --fail-on limits: no check is broken or limits)
-1    a check is broken (with --fail-on limits: broken or limits)";
+1    a check is broken (with --fail-on limits: broken or limits), or pmmpi could not
+     write the result
+2    the command line is wrong";
 const VALIDATE_STATUS: &str = "\
 0    pmmpi found no event unusable
-1    at least one event is unusable";
+1    at least one event is unusable, or pmmpi could not write the result
+2    the command line is wrong";
+const LIST_STATUS: &str = "\
+0    success
+1    pmmpi could not write the result
+2    the command line is wrong, or nothing matches the filter";
 /// Of doctor, validate and list.
-const OWN_STATUS: &str = "\
-2    the command line is wrong
-125  pmmpi itself failed";
+const OWN_STATUS: &str = "125  pmmpi itself failed";
 /// Of the commands that read many runs.
 const INPUT_STATUS: &str = "\
 0    success

@@ -98,11 +98,9 @@ pub fn run(typed: ScreenArgs) -> Result<End, Failure> {
 
 /// Refuses before the rounds what would fail only after them.
 fn check_end(settings: &ScreenSettings, works: &[ScreenWork], log: &Path) -> Result<(), Failure> {
-    if settings.act.is_some() {
-        act_in_slurm::check(log)?;
-    }
     settings.log.as_deref().map(outputs::check_log).transpose()?;
     if settings.act.is_some() {
+        act_in_slurm::check(log)?;
         pmmpi_node_actions::check_log(log).map_err(Failure::own)?;
     }
     settings.archive.as_deref().map(outputs::check_archive).transpose()?;

@@ -186,6 +186,9 @@ mod tests {
             assert!((residual_factor(count).unwrap() - c).abs() < 0.0025, "{count}");
             assert!((variance_factor(count) - v).abs() < 0.0025, "{count}");
         }
+        for (count, f) in [(3, 0.884), (5, 0.941), (7, 0.961)] {
+            assert!((deviation_factor(count) - f).abs() < 0.001, "{count}");
+        }
         assert_eq!((residual_factor(1), variance_factor(1)), (None, 1.0));
     }
 

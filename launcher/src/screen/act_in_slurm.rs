@@ -43,9 +43,9 @@ struct Findings {
 
 const SCHEMA: u32 = 1;
 
-/// Reads the findings and acts on them. The first use of a log is a dry run, also if another screen has created the log during
-/// the rounds; but a screen whose nodes Slurm does
-/// not know is no use, because it has not shown an operator what pmmpi would do.
+/// Reads the findings and acts on them. The first use of a log is a dry run, also if another screen has created the log
+/// during the rounds. A screen whose nodes Slurm does not know is no use of the log, because it has not shown an operator
+/// what pmmpi would do.
 pub fn run(typed: &ActArgs) -> Result<End, Failure> {
     let file = typed.findings.display();
     let text =
