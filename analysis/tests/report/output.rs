@@ -89,7 +89,8 @@ fn help_fits_a_screen() {
     for args in [&["report", "--help"][..], &["export", "--help"], &["bounds", "--help"], &["--help"]] {
         let text = out(&command(args).env("COLUMNS", "80").output().unwrap());
         assert!(text.lines().count() <= 24 && text.lines().all(|line| line.chars().count() <= 80), "{text}");
-        assert!(!text.contains("pmmpi-report"), "{text}");
+        // The man page has the name of the program; the command line has not.
+        assert!(!text.replace("man pmmpi-report", "").contains("pmmpi-report"), "{text}");
     }
 }
 
