@@ -359,13 +359,18 @@ impl<'a, T: Send, K: Fn(&Run) -> T + Sync> Reader<'a, T, K> {
         self.building.begin(file, FileFormat::Run);
         self.without_time(&read, &nodes);
         self.nodes.insert(run_id.clone(), nodes);
+        // Most nodes miss the same.
+        let (mut missed, mut text_of) = (String::new(), None);
         for (node, row) in &read.rows {
             if row.work_ns <= 0 {
                 self.input.without_time += 1;
                 continue;
             }
-            let missed = read.counted[row.record].most_missed();
-            let missed = missed.map(|(name, why)| format!("{name}: {why}")).unwrap_or_default();
+            let most_missed = read.counted[row.record].most_missed();
+            if most_missed != text_of {
+                missed = most_missed.map(|(name, why)| format!("{name}: {why}")).unwrap_or_default();
+                text_of = most_missed;
+            }
             let added = self.building.add(&ResultRow {
                 line: 1,
                 node,

@@ -30,8 +30,9 @@ pub use origins::Origins;
 pub use shared::{Shared, SharedNames, SharedText};
 pub use without_time::{NoTime, WithoutTime};
 
+use hashbrown::HashSet;
 use node_class::{Key, Parts};
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Value of an unknown instant (ns since 1970).
 pub const UNDATED: i64 = i64::MAX;

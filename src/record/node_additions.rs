@@ -74,11 +74,11 @@ impl NodeAdditions {
         let names: Vec<CountName> = self.names.iter().map(|name| count_name(name)).collect();
         for NodeAddition { node, inventory, health } in self.nodes {
             let record = run.nodes.get_mut(node.index())?;
-            let count = |NumberedCount { name, places, before, added, added_at }| {
+            record.health.reserve_exact(health.len());
+            for NumberedCount { name, places, before, added, added_at } in health {
                 let name = names.get(name as usize)?.clone();
-                Some(HealthCount { name, places, before, added, added_at })
-            };
-            record.health = health.into_iter().map(count).collect::<Option<_>>()?;
+                record.health.push(HealthCount { name, places, before, added, added_at });
+            }
             let inventory = self.inventories.get(inventory as usize)?;
             match record.facts.as_mut() {
                 Some(facts) => facts.inventory = inventory.clone(),

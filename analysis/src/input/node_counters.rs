@@ -14,6 +14,7 @@
 //!   counts once per node, not once per rank.
 
 use crate::stats::node_counts::{Counted, MISSED, NAMES};
+use hashbrown::HashSet;
 use pmmpi::NodeId;
 use pmmpi::counters::count_and_quality::Quality;
 use pmmpi::counters::counts::CountRow;
@@ -28,6 +29,7 @@ use pmmpi_events::totals::{Total, Why, totals_by};
 use pmmpi_events::validation::RunTrust;
 use std::borrow::Cow;
 use std::ptr;
+use std::sync::LazyLock;
 
 /// The sums over the ranks of each node record of a run. A value exists if all ranks of the node record counted it,
 /// exactly or for a sufficient part of the time, and `trust` does not call the event unusable. Otherwise the reason
@@ -58,8 +60,14 @@ pub fn of_nodes(run: &Run, trust: &RunTrust) -> Vec<Counted> {
 /// Amounts that are computed from several events, or that have events of their own on each processor.
 const AMOUNTS: [&str; 5] =
     ["system_read_bytes", "system_write_bytes", "dram_bytes", "dram_read_bytes", "snoop_filter_evictions"];
-/// Events for which the largest value of a rank is also given.
-const BUSY: [&str; 2] = ["ref_cycles", "task_clock_ns"];
+/// Events for which the largest value of a rank is also given: whether it was counted in user mode only, the name of the
+/// sum, and the name of the largest value.
+const BUSY: [(&str, bool, &str, &str); 4] = [
+    ("ref_cycles", false, "ref_cycles", "ref_cycles_most"),
+    ("ref_cycles", true, "ref_cycles_user", "ref_cycles_user_most"),
+    ("task_clock_ns", false, "task_clock_ns", "task_clock_ns_most"),
+    ("task_clock_ns", true, "task_clock_ns_user", "task_clock_ns_user_most"),
+];
 
 /// Amounts that a node lacks because of the events that it counted, or because of its processor. Nodes of a run are
 /// often alike, so the next node probably lacks the same.
@@ -119,7 +127,8 @@ fn counts<'a>(
     trust: &RunTrust,
     known_lacks: &mut KnownLacks<'a>,
 ) -> Counted {
-    let mut counted = Counted::default();
+    // A few values have other names than the totals.
+    let mut counted = Counted::with_capacity(totals.len() + AMOUNTS.len());
     if totals.is_empty() {
         counted
             .lack("task_clock_ns", "no rank counted anything (run files before schema 3 have no counters)");
@@ -140,19 +149,19 @@ fn counts<'a>(
         let name = &total.event.name;
         total.count.is_some() || name.contains('/') || MISSED.contains(&name.as_str())
     };
-    let (user, all): (Vec<Total>, Vec<Total>) =
-        totals.into_iter().filter(matters).partition(|total| total.user_mode_only);
+    totals.retain(matters);
+    let user: Vec<Total> = totals.extract_if(.., |total| total.user_mode_only).collect();
+    let all = totals;
     let (all_inputs, user_inputs) = (of_totals(&all, trust), of_totals(&user, trust));
     put(&mut counted, &user_inputs, "_user", |_| true);
     put(&mut counted, &all_inputs, "", |quality| matches!(quality, Quality::Exact | Quality::Scaled));
-    for (total, suffix) in
-        all.iter().map(|total| (total, "")).chain(user.iter().map(|total| (total, "_user")))
-    {
-        let name = total.event.name.as_str();
-        let Some(most) = total.most.filter(|_| BUSY.contains(&name)) else { continue };
-        if counted.get(&format!("{name}{suffix}")).is_some() {
-            counted.set(known(&format!("{name}{suffix}_most")), most as f64 * total.event.scale);
-        }
+    for total in all.iter().chain(&user) {
+        let is_it = |(name, is_user, ..): &&(&str, bool, _, _)| {
+            total.event.name == *name && total.user_mode_only == *is_user
+        };
+        let Some((_, _, sum, of_rank)) = BUSY.iter().find(is_it) else { continue };
+        let Some(most) = total.most.filter(|_| counted.get(sum).is_some()) else { continue };
+        counted.set(*of_rank, most as f64 * total.event.scale);
     }
     let cpu = record.facts.as_ref().map(|facts| CpuKind::of_node(&facts.hardware)).unwrap_or_default();
     known_lacks.set_amounts(&mut counted, cpu, &all, &all_inputs);
@@ -188,7 +197,8 @@ fn lack(counted: &mut Counted, name: &str, reason: Option<&str>) {
 
 /// The name, without memory of its own if it is one of [`NAMES`].
 fn known(name: &str) -> Cow<'static, str> {
-    NAMES.into_iter().find(|known| *known == name).map_or_else(|| name.to_owned().into(), Cow::from)
+    static KNOWN: LazyLock<HashSet<&'static str>> = LazyLock::new(|| NAMES.into_iter().collect());
+    KNOWN.get(name).map_or_else(|| name.to_owned().into(), |known| Cow::Borrowed(*known))
 }
 
 /// Values that do not come from counters.

@@ -34,10 +34,10 @@ pub fn of(
     classes: &[Arc<Class>],
     without_time: &BTreeMap<String, (NoTime, String)>,
 ) -> BTreeMap<String, NodeRow> {
-    let mut rows = BTreeMap::new();
     if is_failed(run) {
-        return rows;
+        return BTreeMap::new();
     }
+    let mut rows: Vec<(String, NodeRow)> = Vec::with_capacity(run.nodes.len());
     let (work, own) = (work(run), own_times(run));
     let suspects = suspects(run);
     // First t1 and last t2 on each clock.
@@ -52,8 +52,9 @@ pub fn of(
     }
     for (record, (span, class)) in spans.into_iter().zip(classes).enumerate() {
         let Some([first_t1, last_t2]) = span else { continue };
-        let counts = run.nodes[record].health.iter();
-        let health = counts.filter_map(|count| Some((count.name.clone(), count.added?))).collect();
+        let counts = &run.nodes[record].health;
+        let mut health = Vec::with_capacity(counts.len());
+        health.extend(counts.iter().filter_map(|count| Some((count.name.clone(), count.added?))));
         let all_ns = last_t2.saturating_sub(first_t1);
         let work_ns = match (own.get(&record), work.get(record)) {
             (Some(seconds), _) => (seconds * 1e9) as i64,
@@ -65,13 +66,11 @@ pub fn of(
             continue;
         }
         let is_suspect = suspects.contains(&*host);
-        let row = NodeRow { record, class: class.clone(), work_ns, is_suspect, health };
-        match rows.get(&host) {
-            Some(NodeRow { work_ns, .. }) if *work_ns > row.work_ns => {}
-            _ => _ = rows.insert(host, row),
-        }
+        rows.push((host, NodeRow { record, class: class.clone(), work_ns, is_suspect, health }));
     }
-    rows
+    // The last row of a host remains. To build the map at once is faster than to insert each row.
+    rows.sort_by(|(a, one), (b, other)| (a, one.work_ns).cmp(&(b, other.work_ns)));
+    rows.into_iter().collect()
 }
 
 /// The hosts of the suspects: see [`Screened::suspects`].

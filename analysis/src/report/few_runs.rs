@@ -6,9 +6,10 @@ use super::run::RunReport;
 use super::screen::ScreenReport;
 use crate::verdicts::node_report::{NodeReport, class_numbers};
 use crate::warning_codes::{Warning, WarningCode};
+use hashbrown::HashSet;
 use pmmpi::order_statistics::FEWEST_OF_INTERVAL;
 use pmmpi::text::count;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
 /// The fewest runs of a node, and the number of the class that has so few. `None` if it does not matter.
 type RunsInClass = (usize, Option<usize>);

@@ -97,13 +97,19 @@ pub fn of(run: &Run, most: usize) -> Lateness {
     for (waits, lateness) in waits.iter_mut().zip(run.lateness()) {
         waits.lateness = Some(lateness);
     }
-    waits.sort_by_key(|waits| (waits.lateness.map(latest_first), waits.last.0));
+    let nodes_count = waits.len();
+    let order = |waits: &Waits| (waits.lateness.map(latest_first), waits.last.0);
+    // A run may have many nodes: only those that are shown, and the last one, need an order.
+    let ordered = most.max(1).min(nodes_count);
+    if ordered < nodes_count {
+        waits.select_nth_unstable_by_key(ordered, order);
+    }
+    waits[..ordered].sort_by_key(order);
     let waited_for = match (why_not, waits.first().and_then(|first| first.lateness)) {
         (Some(why), _) => Err(why),
         (None, None) => Err(CONTRADICTION),
         (None, Some(lateness)) => Ok(waited_for(run, &waits, &lateness, elapsed.upper_ns)),
     };
-    let nodes_count = waits.len();
     waits.truncate(most);
     let why = waited_for.as_ref().err().copied().unwrap_or_default();
     Lateness { waited_for, nodes: waits.iter().map(|waits| waits.report(run, why)).collect(), nodes_count }

@@ -12,10 +12,11 @@ use crate::verdicts::fitness::GateAnswer;
 use crate::verdicts::kernels_of_node::{KernelsOfNode, ScreenVerdict};
 use crate::verdicts::node_report::{NodeReport, Presence};
 use crate::warning_codes::Warning;
+use hashbrown::{HashMap, HashSet};
 use pmmpi::slow_links::{Network, SlowLink};
 use pmmpi::text::shell_line;
 use serde::Serialize;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::BTreeSet;
 
 /// A screen of some nodes.
 #[derive(Debug, Serialize)]

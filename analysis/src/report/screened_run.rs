@@ -257,8 +257,8 @@ fn soak_s(run: &Run) -> u64 {
 
 /// The median value of all hardware threads; `None` if there is none above zero.
 fn median_thread(results: &[KernelResult]) -> Option<f64> {
-    let mut values: Vec<f32> =
-        results.iter().flat_map(|result| &result.threads).map(|(_, value)| *value).collect();
+    let mut values: Vec<f32> = Vec::with_capacity(results.iter().map(|result| result.threads.len()).sum());
+    results.iter().for_each(|result| values.extend(result.threads.iter().map(|(_, value)| *value)));
     let half = values.len() / 2;
     if values.is_empty() {
         return None;

@@ -93,6 +93,11 @@ impl Counted {
         counted
     }
 
+    /// No values yet, with room for this number of them.
+    pub fn with_capacity(values: usize) -> Self {
+        Self { values: Vec::with_capacity(values), absent: Vec::new() }
+    }
+
     /// The geometric mean of the values of two runs. A value that one of them lacks is absent.
     pub fn middle(one: &Self, other: &Self) -> Self {
         let mut both = Self::default();

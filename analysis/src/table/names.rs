@@ -12,6 +12,8 @@ pub struct NamePool {
     ends: Vec<usize>,
     numbers: HashTable<u32>,
     hasher: DefaultHashBuilder,
+    /// The number that [`Self::find_again`] found last: neighbouring rows often have the same name.
+    last: u32,
 }
 
 impl NamePool {
@@ -43,15 +45,23 @@ impl NamePool {
         self.numbers.find(self.hasher.hash_one(name), is_it).copied()
     }
 
+    /// Like [`Self::find`], but faster for the name that was searched last.
+    pub fn find_again(&mut self, name: &str) -> Option<u32> {
+        if self.get(self.last) != Some(name) {
+            self.last = self.find(name)?;
+        }
+        Some(self.last)
+    }
+
     /// The number of a name; adds the name if it is new. At most 2^32 - 1 names fit.
     pub fn number(&mut self, name: &str) -> u32 {
-        if let Some(number) = self.find(name) {
+        if let Some(number) = self.find_again(name) {
             return number;
         }
         let number = self.ends.len() as u32;
         self.text.push_str(name);
         self.ends.push(self.text.len());
-        let Self { text, ends, numbers, hasher } = self;
+        let Self { text, ends, numbers, hasher, .. } = self;
         let hash_of = |number: &u32| {
             let at = *number as usize;
             let start = if at == 0 { 0 } else { ends[at - 1] };

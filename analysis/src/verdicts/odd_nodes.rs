@@ -9,7 +9,8 @@ use super::odd_facts::{self, ClassFacts, KnownFacts, MANY};
 use super::{ClassRows, JudgeSettings};
 use crate::table::RunTable;
 use crate::table::node_class::Key;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use hashbrown::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Nodes that differ in more facts are another kind of node.
 const MOST_DIFFERENCES: usize = 2;
@@ -99,11 +100,13 @@ fn within_classes<'a>(
         let mut nodes = odd_facts::latest(table, rows);
         nodes.retain(|node, _| current.contains(&(*node, table.class.at(row))));
         let of_class = ClassFacts::of(known, nodes.values().copied());
+        // Most nodes have the same facts.
+        let mut odd_facts: HashMap<u32, Vec<OddFact>> = HashMap::new();
         for (node, facts) in nodes {
-            let odd = of_class.odd(facts);
+            let odd = odd_facts.entry(facts).or_insert_with(|| of_class.odd(facts));
             if !odd.is_empty() {
                 let name = table.nodes.get(node).unwrap_or_default();
-                of_node.insert((name, table.class_name(row)), (odd, None));
+                of_node.insert((name, table.class_name(row)), (odd.clone(), None));
             }
         }
     }

@@ -4,7 +4,7 @@ use crate::stats::class_runs::ClassRuns;
 use crate::stats::node_median::NodeMedian;
 use crate::stats::{rounds, within_nodes};
 use crate::table::{RunTable, UNDATED};
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 /// What the rounds of a session add to the times of their runs.
 #[derive(Default)]

@@ -4,6 +4,7 @@ use crate::validation::EventVerdict;
 use pmmpi::counters::count_and_quality::{Quality, Reading};
 use pmmpi::counters::open_counters::Scope;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 /// Running share below which a value does not support a verdict.
 ///
@@ -130,9 +131,12 @@ impl MetricInputs {
 
     /// Adds a count to the one of the same name.
     pub fn add(&mut self, name: &str, input: MetricInput) {
-        match self.counts.get_mut(name) {
-            Some(there) => *there = there.clone().plus(input),
-            None => _ = self.counts.insert(name.to_owned(), input),
+        match self.counts.entry(name.to_owned()) {
+            Entry::Occupied(mut there) => {
+                let sum = there.get().clone().plus(input);
+                there.insert(sum);
+            }
+            Entry::Vacant(place) => _ = place.insert(input),
         }
     }
 

@@ -292,7 +292,7 @@ impl Building {
             Column::Session => (&mut table.sessions, "session", false),
         };
         // The pool may have the empty name: see [`Self::nowhere`].
-        if let Some(number) = names.find(text).filter(|_| !(is_needed && text.is_empty())) {
+        if let Some(number) = names.find_again(text).filter(|_| !(is_needed && text.is_empty())) {
             return Ok(number);
         }
         let is_own = self.results.sources.last().is_some_and(|source| source.is_own);
