@@ -33,7 +33,7 @@ pub struct Comparison {
     /// The second set.
     pub b: SetReport,
     /// The keys and facts in which all runs of A differ from all runs of B.
-    pub differs: Vec<Difference>,
+    pub differs: Vec<DifferingFact>,
     /// Classes, by name.
     pub classes: Vec<ClassComparison>,
     /// Nodes and jobs, the largest certain difference first.
@@ -59,7 +59,7 @@ pub struct SetReport {
 
 /// A fact, label or command in which A and B differ.
 #[derive(Debug, Serialize)]
-pub struct Difference {
+pub struct DifferingFact {
     /// cpu, microcode, memory, kernel, command, ranks, class, or the name of a label or column.
     pub key: String,
     /// Its texts in A; empty if no run has one.
@@ -221,7 +221,7 @@ impl Comparison {
                 .differs
                 .iter()
                 .filter(|(key, _)| !selectors.iter().any(|selector| selector.names(key.name())))
-                .map(|(key, texts)| Difference::new(key.name(), texts))
+                .map(|(key, texts)| DifferingFact::new(key.name(), texts))
                 .collect(),
             classes,
             nodes,
@@ -231,7 +231,7 @@ impl Comparison {
     }
 }
 
-impl Difference {
+impl DifferingFact {
     fn new(key: &str, texts: &[BTreeSet<Option<String>>; 2]) -> Self {
         let [a, b] = texts.each_ref().map(|texts| texts.iter().flatten().cloned().collect());
         Self { key: key.to_owned(), a, b }

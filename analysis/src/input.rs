@@ -19,7 +19,7 @@ mod this_screen;
 use crate::stats::node_counts::Counted;
 use crate::table::node_class::{self, Class, ClassBy, Key, SESSION_LABEL};
 use crate::table::run_name::ChosenRuns;
-use crate::table::selection::{LeftOut, Selected, Selection};
+use crate::table::selection::{LeftOut, RunSelection, Selected};
 use crate::table::slurm_host_list::HostList;
 use crate::table::{BOUNDS, MAINTENANCE_LABEL, NoTime, RunTable};
 use crate::warning_codes::{Warning, WarningCode};
@@ -137,7 +137,7 @@ pub fn read_after(
             path: None,
             node: None,
             metric: None,
-            selection: Selection::default(),
+            selection: RunSelection::default(),
             ..options.clone()
         };
         let folders = [archive.to_owned()];
@@ -436,7 +436,7 @@ impl<T> ReadRun<T> {
         run: &Run,
         trust: &Trust,
         class_by: &ClassBy,
-        selection: &Selection,
+        selection: &RunSelection,
         keep: impl Fn(&Run) -> T,
     ) -> Self {
         let label = |name: &str| run.header.labels.iter().find(|(key, _)| key == name);

@@ -14,7 +14,7 @@ use cli::{allocator, nagios};
 use commands::bounds::bounds;
 use commands::compare::compare;
 use commands::export::export;
-use commands::report::{What, report};
+use commands::report::{ReportView, report};
 use commands::show_and_diff::{diff, show};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -29,7 +29,7 @@ fn main() -> ExitCode {
     ExitCode::from(match options.command {
         Command::Report(options) => {
             let done = |decoding| {
-                let done = report(&options, decoding, What::Report);
+                let done = report(&options, decoding, ReportView::Report);
                 match (done, options.exit) {
                     (Err(failure), ExitStyle::Nagios) => nagios::unknown(&failure.message),
                     (done, _) => code(done),
@@ -42,7 +42,7 @@ fn main() -> ExitCode {
             supervise(reads_a_pipe(&options.paths), done, give_up)
         }
         Command::Screen(options) => {
-            let done = |decoding| code(report(&options.report, decoding, What::Screen(&options)));
+            let done = |decoding| code(report(&options.report, decoding, ReportView::Screen(&options)));
             supervise(reads_a_pipe(&options.report.paths), done, crashed)
         }
         Command::Export(options) => {

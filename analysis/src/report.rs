@@ -45,7 +45,7 @@ use crate::verdicts::goes_with_slowness::ClassSlowness;
 use crate::verdicts::node_report::{DriftReport, FlakyReport, NodeReport, SlowRunReport};
 use crate::verdicts::{self, JudgeSettings, Verdicts, where_slow};
 use crate::warning_codes::Warning;
-use accounted::{Accounted, Group};
+use accounted::{Accounted, NodeGroup};
 use by_place::ByPlace;
 use failed_runs::FailedNode;
 use often_waited_for::{OftenWaitedFor, often};
@@ -316,7 +316,7 @@ impl Report {
             &latest_without_time(&results),
             min_runs,
         );
-        if let Some(unmeasured) = accounted.nodes.get(&Group::Unmeasured) {
+        if let Some(unmeasured) = accounted.nodes.get(&NodeGroup::Unmeasured) {
             accounted.failed_runs = failed_runs::count(&results.table, |node| unmeasured.contains(node));
         }
         Self {

@@ -7,7 +7,7 @@ use common::Folder;
 use pmmpi_analysis::input::importers::ImportOptions;
 use pmmpi_analysis::report::run::Details;
 use pmmpi_analysis::report::{self, PlaceSettings, Report};
-use pmmpi_analysis::table::selection::Selection;
+use pmmpi_analysis::table::selection::RunSelection;
 use pmmpi_analysis::verdicts::JudgeSettings;
 use pmmpi_events::validation::Trust;
 use proptest::prelude::*;
@@ -86,7 +86,7 @@ proptest! {
         let options = ImportOptions {
             with_medians: true,
             counters: Some(report::COUNTERS.as_slice()),
-            selection: Selection { since, ..Selection::default() },
+            selection: RunSelection { since, ..RunSelection::default() },
             ..ImportOptions::default()
         };
         let input = report::read(&[path], &options, &Trust::default(), Details::Shown);

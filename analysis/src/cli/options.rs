@@ -5,7 +5,7 @@ use pmmpi_analysis::input::importers::PathPattern;
 use pmmpi_analysis::table::node_class::ClassBy;
 use pmmpi_analysis::table::place_table::Level;
 use pmmpi_analysis::table::run_name::RunName;
-use pmmpi_analysis::table::selection::{LabelValue, Moment, Selection};
+use pmmpi_analysis::table::selection::{LabelValue, Moment, RunSelection};
 use pmmpi_analysis::table::slurm_host_list::HostList;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -179,7 +179,7 @@ pub struct ReportArgs {
     pub resets: Option<PathBuf>,
     /// Show metrics and counts of each node, socket, NUMA node, core, hardware thread or rank
     #[arg(long, value_enum, value_name = "PLACE", hide = true)]
-    pub by: Option<ByPlace>,
+    pub by: Option<LevelArg>,
     /// Read all counters, and show which counters, metrics and facts go with slowness
     #[arg(long, hide = true)]
     pub correlate: bool,
@@ -245,9 +245,9 @@ pub struct Select {
 
 impl Select {
     /// The same for readers.
-    pub fn selection(&self) -> Selection {
+    pub fn selection(&self) -> RunSelection {
         let Self { since, until, node, class, runs, labels } = self;
-        Selection {
+        RunSelection {
             since: since.clone(),
             until: until.clone(),
             nodes: node.clone(),
@@ -314,7 +314,7 @@ pub struct ExportArgs {
 
 /// The part of a node that a row is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ByPlace {
+pub enum LevelArg {
     /// The whole node
     Node,
     /// Each socket
@@ -329,15 +329,15 @@ pub enum ByPlace {
     Rank,
 }
 
-impl From<ByPlace> for Level {
-    fn from(place: ByPlace) -> Self {
+impl From<LevelArg> for Level {
+    fn from(place: LevelArg) -> Self {
         match place {
-            ByPlace::Node => Self::Node,
-            ByPlace::Socket => Self::Socket,
-            ByPlace::Numa => Self::Numa,
-            ByPlace::Core => Self::Core,
-            ByPlace::Thread => Self::Thread,
-            ByPlace::Rank => Self::Rank,
+            LevelArg::Node => Self::Node,
+            LevelArg::Socket => Self::Socket,
+            LevelArg::Numa => Self::Numa,
+            LevelArg::Core => Self::Core,
+            LevelArg::Thread => Self::Thread,
+            LevelArg::Rank => Self::Rank,
         }
     }
 }

@@ -5,7 +5,7 @@ use super::options::FailOn;
 use clap::ValueEnum;
 use pmmpi_analysis::render::screen as screen_sentences;
 use pmmpi_analysis::report::Report;
-use pmmpi_analysis::report::accounted::Group;
+use pmmpi_analysis::report::accounted::NodeGroup;
 use pmmpi_analysis::report::against_baseline::{AgainstBaseline, KernelAgainst};
 use pmmpi_analysis::report::screen::ScreenReport;
 use pmmpi_analysis::stats::own_history::OwnVerdict;
@@ -193,7 +193,7 @@ fn unjudged(report: &Report) -> usize {
 /// True if nothing shows whether a node is slow: no node was compared with others, nor with its own earlier sessions.
 pub fn is_nothing_judged(report: &Report) -> bool {
     let accounted = &report.accounted;
-    let few = accounted.nodes.get(&Group::FewRuns);
+    let few = accounted.nodes.get(&NodeGroup::FewRuns);
     let is_judged = |node: &NodeReport| {
         let is_compared = node.as_member_of.is_some() || node.history.verdict.is_some();
         is_compared && node.is_current() && few.is_none_or(|few| !few.contains(node.node.as_str()))

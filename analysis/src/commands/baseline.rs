@@ -10,7 +10,7 @@ use pmmpi_analysis::render::one_line;
 use pmmpi_analysis::report::against_baseline::AgainstBaseline;
 use pmmpi_analysis::report::run::RunReport;
 use pmmpi_analysis::report::warnings;
-use pmmpi_analysis::table::selection::Selection;
+use pmmpi_analysis::table::selection::RunSelection;
 use pmmpi_analysis::verdicts::JudgeSettings;
 use pmmpi_events::validation::Trust;
 use std::path::PathBuf;
@@ -35,7 +35,7 @@ impl Baseline {
         }
         // The user selects runs of the screen. The baseline has a path of its own.
         let from = ImportOptions {
-            selection: Selection::default(),
+            selection: RunSelection::default(),
             screen: None,
             with_medians: false,
             path: None,

@@ -11,7 +11,7 @@ use crate::cli::{ended_early, nagios, verdict_status};
 use pmmpi::clock;
 use pmmpi_analysis::input::importers::{self, Decoding, OneScreen};
 use pmmpi_analysis::input::resets::Resets;
-use pmmpi_analysis::render::origin::Origin;
+use pmmpi_analysis::render::origin::ReportOrigin;
 use pmmpi_analysis::render::{
     against_baseline, answer, by_place, csv, first_warnings, html, markdown, node_list, one_line,
     openmetrics, text,
@@ -29,7 +29,7 @@ use pmmpi_events::validation::{self, Trust};
 
 /// What is shown of a report.
 #[derive(Clone, Copy)]
-pub enum What<'a> {
+pub enum ReportView<'a> {
     /// Everything.
     Report,
     /// The result of a screen.
@@ -37,7 +37,7 @@ pub enum What<'a> {
 }
 
 /// Reports on the runs, or on a screen.
-pub fn report(options: &ReportArgs, decoding: Decoding, what: What) -> Result<u8, Failure> {
+pub fn report(options: &ReportArgs, decoding: Decoding, what: ReportView) -> Result<u8, Failure> {
     let settings = settings(options)?;
     if options.exit == ExitStyle::Nagios
         && options.format != ReportFormat::Text
@@ -54,8 +54,10 @@ pub fn report(options: &ReportArgs, decoding: Decoding, what: What) -> Result<u8
     let from = importers::ImportOptions {
         counters: only,
         screen: match what {
-            What::Screen(asked) => Some(asked.series.clone().map_or(OneScreen::Latest, OneScreen::Series)),
-            What::Report => None,
+            ReportView::Screen(asked) => {
+                Some(asked.series.clone().map_or(OneScreen::Latest, OneScreen::Series))
+            }
+            ReportView::Report => None,
         },
         with_medians: !options.no_history,
         // Facts of nodes may have changed since the baseline, so the same class is not enough.
@@ -65,7 +67,7 @@ pub fn report(options: &ReportArgs, decoding: Decoding, what: What) -> Result<u8
     let trust = validation::folder().map(|folder| Trust::read(&folder)).unwrap_or_default();
     let resets = options.resets.as_deref().map(Resets::read).transpose();
     let resets = resets.map_err(|reason| Failure::usage(format!("--resets {reason}")))?;
-    if let What::Screen(asked) = what
+    if let ReportView::Screen(asked) = what
         && asked.check
     {
         let baseline = Baseline::read(&options.against, &from, &trust)?;
@@ -75,7 +77,7 @@ pub fn report(options: &ReportArgs, decoding: Decoding, what: What) -> Result<u8
     let paths = paths("report", &options.paths)?;
     let (baseline, has_lost_baseline) = baseline(options, what, &from, &trust)?;
     let details = match (options.format, what) {
-        (ReportFormat::Json, _) | (ReportFormat::Text, What::Report) => Details::Shown,
+        (ReportFormat::Json, _) | (ReportFormat::Text, ReportView::Report) => Details::Shown,
         (ReportFormat::Md | ReportFormat::Html, _) => Details::Shown,
         _ => Details::Hidden,
     };
@@ -87,7 +89,7 @@ pub fn report(options: &ReportArgs, decoding: Decoding, what: What) -> Result<u8
     input.warnings.extend(warnings::resets(&without_effect));
     let medians = input.results.table.len() - input.results.table.run_count();
     let read = text::ReadCounts { runs: runs(&input), medians, hosts: input.hosts.len(), files: input.files };
-    let origin = Origin {
+    let origin = ReportOrigin {
         sources: paths.iter().map(|path| path.display().to_string()).collect(),
         files: input.files,
         made_unix_ns: now_unix_ns(),
@@ -102,7 +104,7 @@ pub fn report(options: &ReportArgs, decoding: Decoding, what: What) -> Result<u8
     }
     report.warnings.extend(ended_early::warnings(&paths, &report.runs));
     report.warnings.sort();
-    if let (What::Screen(asked), screen) = (what, report.screen.as_mut()) {
+    if let (ReportView::Screen(asked), screen) = (what, report.screen.as_mut()) {
         let screen = screen.ok_or_else(|| no_screen(&paths))?;
         if let Some(list) = &asked.gate {
             gate::ask(screen, list, settings.node.drain_delta);
@@ -138,15 +140,15 @@ pub fn report(options: &ReportArgs, decoding: Decoding, what: What) -> Result<u8
 /// the rest of the result is worth more than an error.
 fn baseline(
     options: &ReportArgs,
-    what: What,
+    what: ReportView,
     from: &importers::ImportOptions,
     trust: &Trust,
 ) -> Result<(Option<Baseline>, bool), Failure> {
-    if matches!(what, What::Screen(asked) if asked.suspects) {
+    if matches!(what, ReportView::Screen(asked) if asked.suspects) {
         return Ok((None, false));
     }
     match (what, Baseline::read(&options.against, from, trust)) {
-        (What::Screen(_), Err(failure)) => {
+        (ReportView::Screen(_), Err(failure)) => {
             say(&failure.message);
             Ok((None, true))
         }
@@ -158,15 +160,15 @@ fn baseline(
 fn rendered(
     report: &Report,
     options: &ReportArgs,
-    what: What,
+    what: ReportView,
     read: &text::ReadCounts,
-    origin: &Origin,
+    origin: &ReportOrigin,
 ) -> Result<String, Failure> {
     Ok(match options.format {
         ReportFormat::Text => {
             let text = match what {
-                What::Screen(asked) => text::screen(report, asked.suggest, options.top),
-                What::Report => text::report(report, read, options.top),
+                ReportView::Screen(asked) => text::screen(report, asked.suggest, options.top),
+                ReportView::Report => text::report(report, read, options.top),
             };
             for_place(text, named(&options.output))
         }
@@ -218,11 +220,11 @@ fn say_beside(report: &Report, format: ReportFormat) {
 }
 
 /// The exit status; says what to do if the user asked for it with --fail-on.
-fn said_status(report: &Report, options: &ReportArgs, what: What, partial: bool) -> u8 {
+fn said_status(report: &Report, options: &ReportArgs, what: ReportView, partial: bool) -> u8 {
     let fail_on = &options.fail_on;
     let advice = verdict_status::advice(report, fail_on, options.delta);
     let of_screen = match (what, &report.screen) {
-        (What::Screen(_), Some(screen)) => Some(screen),
+        (ReportView::Screen(_), Some(screen)) => Some(screen),
         _ => None,
     };
     let on_screen = |screen| {

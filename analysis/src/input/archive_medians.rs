@@ -3,7 +3,7 @@
 
 use crate::input::importers::{FileFormat, MEDIANS_FOLDER, Results, SourceFile};
 use crate::table::Order;
-use crate::table::selection::Selection;
+use crate::table::selection::RunSelection;
 use crate::table::{MedianOf, RunTable};
 use crate::warning_codes::{Warning, WarningCode};
 use pmmpi::text::count;
@@ -76,7 +76,7 @@ pub(super) fn behind(archive: &Path, results: &Results) -> Option<Warning> {
 
 /// Removes the medians of sessions whose runs are in the table, and medians that were read twice. A session is judged
 /// by its runs alone: a median would stand for runs that were not selected.
-pub(super) fn settle(results: &mut Results, selection: &Selection) -> Option<Warning> {
+pub(super) fn settle(results: &mut Results, selection: &RunSelection) -> Option<Warning> {
     let table = &results.table;
     if table.medians.is_empty() {
         return None;

@@ -34,7 +34,7 @@ pub use text_columns::TextValues;
 
 use crate::input::progress::{Metered, Progress};
 use crate::table::node_class::ClassBy;
-use crate::table::selection::Selection;
+use crate::table::selection::RunSelection;
 use crate::table::{Order, RunTable};
 pub(crate) use building::Building;
 pub(crate) use row::ResultRow;
@@ -166,7 +166,7 @@ pub struct ImportOptions {
     /// With `--since`, read the medians of an archive in place of its earlier runs.
     pub with_medians: bool,
     /// The runs that count. Readers may leave out others; what they leave is removed before the rows go on.
-    pub selection: Selection,
+    pub selection: RunSelection,
     /// The rows are for the verdicts of this screen: sessions that began after it do not count. `None`: all count.
     pub screen: Option<OneScreen>,
     /// Reports how much is read.
@@ -199,13 +199,13 @@ pub(crate) fn read_beside(
     let mut done = folder::Once::default();
     for path in paths {
         match folder::list(path) {
-            Ok(folder::Listed::File) => {
+            Ok(folder::FileOrFolder::File) => {
                 building.progress().expect(path);
                 if done.is_first(path) {
                     read_file(path, options, building, true);
                 }
             }
-            Ok(folder::Listed::Folder { files, unreadable }) => {
+            Ok(folder::FileOrFolder::Folder { files, unreadable }) => {
                 let before = building.sources();
                 let mut again = false;
                 files.iter().for_each(|file| building.progress().expect(file));

@@ -32,7 +32,7 @@ pub struct PlaceSource {
 
 /// What was read.
 #[derive(Debug)]
-pub struct Places<T> {
+pub struct ReadPlaces<T> {
     /// One per part of the rows; all rows of a run are in one part.
     pub parts: Vec<T>,
     /// Files that could not be read, and runs without rows.
@@ -97,10 +97,10 @@ impl PlaceSource {
         runs: &BTreeSet<&str>,
         trust: &Trust,
         reduce: impl Fn(&PlaceTable) -> Result<T, PlaceError> + Sync,
-    ) -> Places<T> {
+    ) -> ReadPlaces<T> {
         let mut parts = Vec::new();
         let warnings = self.read_each(runs, |_, _| true, trust, reduce, |part| parts.push(part));
-        Places { parts, warnings }
+        ReadPlaces { parts, warnings }
     }
 
     /// Like [`Self::read`], but keeps nothing: calls `each` for each part, in the order of the runs' ids. `is_wanted` tells for

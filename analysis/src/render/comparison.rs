@@ -8,7 +8,7 @@ use super::node_names::NodeNames;
 use super::tabular::{Cell, Table, left, name, or_dash, right, words};
 use super::{more, one_line, shown};
 use crate::comparison::{
-    ClassComparison, Comparison, Difference, MetricComparison, NodeComparison, SetReport,
+    ClassComparison, Comparison, DifferingFact, MetricComparison, NodeComparison, SetReport,
 };
 use crate::warning_codes::percent as unsigned;
 use pmmpi::text::count;
@@ -124,7 +124,7 @@ pub fn sentences(comparison: &Comparison) -> Vec<String> {
 }
 
 /// For example "A and B differ in kernel: 5.14 and 6.1".
-fn differs(of: &Difference) -> String {
+fn differs(of: &DifferingFact) -> String {
     let texts = |texts: &Vec<String>| match &texts[..] {
         [] => "none".to_owned(),
         [text] => shortened(text),

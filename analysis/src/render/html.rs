@@ -6,7 +6,7 @@ mod places_plot;
 mod plot;
 
 use super::md_and_html_tables;
-use super::origin::Origin;
+use super::origin::ReportOrigin;
 use super::tabular::{Cell, Table};
 use super::{answer, cells, first_warnings, one_line, screen, where_slow};
 use crate::report::Report;
@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const STYLE: &str = include_str!("html/style.css");
 
 /// A report with at most `top` rows per table (0: all).
-pub fn report(report: &Report, origin: &Origin, top: usize) -> String {
+pub fn report(report: &Report, origin: &ReportOrigin, top: usize) -> String {
     let mut text = format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\"/>\n\

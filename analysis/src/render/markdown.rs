@@ -1,7 +1,7 @@
 //! The report for a ticket or a wiki, in GitHub-flavoured Markdown.
 
 use super::md_and_html_tables;
-use super::origin::Origin;
+use super::origin::ReportOrigin;
 use super::tabular::{Cell, Table};
 use super::{answer, first_warnings, one_line, screen};
 use crate::report::Report;
@@ -9,7 +9,7 @@ use crate::stats::verdict_rule::Verdict;
 use std::collections::BTreeSet;
 
 /// A report with at most `top` rows per table (0: all).
-pub fn report(report: &Report, origin: &Origin, top: usize) -> String {
+pub fn report(report: &Report, origin: &ReportOrigin, top: usize) -> String {
     let mut text = String::new();
     for sentence in screen::sentences(report).into_iter().chain(answer::of(report)) {
         text += &format!("**{}**\n\n", prose(&sentence));

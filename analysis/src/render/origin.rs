@@ -5,7 +5,7 @@ use pmmpi::text::count;
 
 /// Where a report comes from.
 #[derive(Clone, Debug)]
-pub struct Origin {
+pub struct ReportOrigin {
     /// The files and folders that were read, as the user named them.
     pub sources: Vec<String>,
     /// Number of files that were read there.
@@ -14,7 +14,7 @@ pub struct Origin {
     pub made_unix_ns: i64,
 }
 
-impl Origin {
+impl ReportOrigin {
     /// The sentence without the sources, which may be long.
     pub fn sentence(&self) -> String {
         let [date, time] = instant::utc(self.made_unix_ns);

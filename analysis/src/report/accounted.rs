@@ -31,12 +31,12 @@ pub struct Accounted {
     pub failed_runs: usize,
     /// The nodes of each group but the judged ones, by name.
     #[serde(skip)]
-    pub nodes: BTreeMap<Group, BTreeSet<String>>,
+    pub nodes: BTreeMap<NodeGroup, BTreeSet<String>>,
 }
 
 /// What became of a node, the most important first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Group {
+pub enum NodeGroup {
     /// See [`Accounted::wrong`].
     Wrong,
     /// See [`Accounted::odd`].
@@ -57,7 +57,7 @@ pub enum Group {
     Unmeasured,
 }
 
-impl Group {
+impl NodeGroup {
     fn of(node: &NodeReport, min_runs: usize) -> Self {
         match node.presence {
             Presence::Missing => Self::Missing,
@@ -82,30 +82,30 @@ impl Accounted {
         without_time: &HashSet<&str>,
         min_runs: usize,
     ) -> Self {
-        let mut groups: HashMap<&str, Group> = hosts.map(|host| (host, Group::Unmeasured)).collect();
+        let mut groups: HashMap<&str, NodeGroup> = hosts.map(|host| (host, NodeGroup::Unmeasured)).collect();
         for report in reports {
             let group = match without_time.contains(report.node.as_str()) {
-                true => Group::Unmeasured,
-                false => Group::of(report, min_runs),
+                true => NodeGroup::Unmeasured,
+                false => NodeGroup::of(report, min_runs),
             };
             groups.entry(&report.node).and_modify(|known| *known = group.min(*known)).or_insert(group);
         }
-        wrong.for_each(|host| _ = groups.insert(host, Group::Wrong));
+        wrong.for_each(|host| _ = groups.insert(host, NodeGroup::Wrong));
         let mut all = Self::default();
         for (host, group) in groups {
             let number = match group {
-                Group::Wrong => &mut all.wrong,
-                Group::Odd => &mut all.odd,
-                Group::Judged => &mut all.judged,
-                Group::OwnHistory => &mut all.own_history,
-                Group::FewRuns => &mut all.few_runs,
-                Group::Alone => &mut all.alone,
-                Group::Missing => &mut all.missing,
-                Group::Gone => &mut all.gone,
-                Group::Unmeasured => &mut all.unmeasured,
+                NodeGroup::Wrong => &mut all.wrong,
+                NodeGroup::Odd => &mut all.odd,
+                NodeGroup::Judged => &mut all.judged,
+                NodeGroup::OwnHistory => &mut all.own_history,
+                NodeGroup::FewRuns => &mut all.few_runs,
+                NodeGroup::Alone => &mut all.alone,
+                NodeGroup::Missing => &mut all.missing,
+                NodeGroup::Gone => &mut all.gone,
+                NodeGroup::Unmeasured => &mut all.unmeasured,
             };
             *number += 1;
-            if group != Group::Judged {
+            if group != NodeGroup::Judged {
                 all.nodes.entry(group).or_default().insert(host.to_owned());
             }
         }

@@ -1,6 +1,6 @@
 //! Metrics and counts of each node, socket, NUMA node, core or rank: the median over its runs, with the slow runs apart.
 
-use crate::input::place_source::{PlaceSource, Places};
+use crate::input::place_source::{PlaceSource, ReadPlaces};
 use crate::stats::qn_scale::qn;
 use crate::table::RunTable;
 use crate::table::place_table::Level;
@@ -135,7 +135,7 @@ impl ByPlace {
         level: Level,
         trust: &Trust,
     ) -> (Self, Vec<Warning>) {
-        let Places { parts, mut warnings } =
+        let ReadPlaces { parts, mut warnings } =
             source.read(&source.runs(), trust, |rows| of_table(rows, level, Wanted::Metrics));
         let classes: HashMap<(String, &str), &str> = (0..table.len())
             .filter(|row| table.is_own(*row))

@@ -12,22 +12,22 @@ use std::collections::{BTreeMap, BTreeSet};
 const NAMED: usize = 3;
 
 /// The number of threads on a host, with the class and, if it matters, the kernel.
-pub type Threads<'a> = ([&'a str; 2], &'a str, usize);
+pub type HostThreads<'a> = ([&'a str; 2], &'a str, usize);
 
 /// Warns of classes whose kernels used different numbers of hardware threads; if there is none, of those with different
 /// numbers that are online. Kernels of the same nodes have one warning.
 pub fn warnings<'a>(
-    used: impl Iterator<Item = Threads<'a>>,
-    online: impl Iterator<Item = Threads<'a>>,
+    used: impl Iterator<Item = HostThreads<'a>>,
+    online: impl Iterator<Item = HostThreads<'a>>,
 ) -> Vec<Warning> {
     let of_used = messages(used, "use");
     let all = if of_used.is_empty() { messages(online, "have") } else { of_used };
     all.into_iter().map(|message| Warning::new(WarningCode::CoresDiffer, message)).collect()
 }
 
-fn messages<'a>(threads: impl Iterator<Item = Threads<'a>>, verb: &str) -> BTreeSet<String> {
+fn messages<'a>(threads: impl Iterator<Item = HostThreads<'a>>, verb: &str) -> BTreeSet<String> {
     // Most classes have one number: no set of their many hosts is needed.
-    let threads: Vec<Threads> = threads.collect();
+    let threads: Vec<HostThreads> = threads.collect();
     let mut first: HashMap<[&str; 2], usize> = HashMap::new();
     let mut differ: HashSet<[&str; 2]> = HashSet::new();
     for (class, _, threads) in &threads {

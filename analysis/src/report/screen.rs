@@ -3,7 +3,7 @@
 use super::against_baseline::AgainstBaseline;
 use super::job_nodes::{self, NamesInSlurm};
 use super::run::RunReport;
-use super::screen_kernels::Kernels;
+use super::screen_kernels::KernelsOfScreen;
 pub use super::screen_kernels::{KernelSummary, ScreenedNode, SlowThread};
 use super::screened_run::ScreenedRun;
 use crate::table::{RunTable, Shared, SharedText};
@@ -103,7 +103,7 @@ fn slow_links(runs: &[(&RunReport, &ScreenedRun)]) -> Vec<SlowLinkReport> {
     Network::of(readings).slow_links.into_iter().map(link).collect()
 }
 
-fn wrong_links(kernels: &Kernels) -> Vec<WrongLinkReport> {
+fn wrong_links(kernels: &KernelsOfScreen) -> Vec<WrongLinkReport> {
     let link = |[from, to]: [&str; 2]| WrongLinkReport { from: from.to_owned(), to: to.to_owned() };
     kernels.wrong_links().map(link).collect()
 }
@@ -154,7 +154,7 @@ impl ScreenReport {
         if of_screen.is_empty() {
             return None;
         }
-        let kernels = Kernels::of(&of_screen, table);
+        let kernels = KernelsOfScreen::of(&of_screen, table);
         let reports = kernels.reports(nodes);
         let summaries = kernels.summaries(&reports);
         let mut screened = kernels.answers(&reports);

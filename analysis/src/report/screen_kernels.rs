@@ -1,6 +1,6 @@
 //! The kernels of one screen: what each says of each node, and what all say together.
 
-use super::cores_differ::{self, Threads};
+use super::cores_differ::{self, HostThreads};
 use super::run::RunReport;
 use super::screen_times::ScreenTimes;
 use super::screened_run::{ScreenedHost, ScreenedRun};
@@ -160,7 +160,7 @@ fn area(kernel: &str, is_kernel: bool) -> &str {
 pub(super) type Reports<'n> = HashMap<(&'n str, &'n str), Judged<'n>>;
 
 /// The kernels of one screen.
-pub(super) struct Kernels<'a> {
+pub(super) struct KernelsOfScreen<'a> {
     by_name: BTreeMap<&'a str, KernelRuns<'a>>,
     /// The kernel of each run.
     of_run: HashMap<&'a str, &'a str>,
@@ -172,7 +172,7 @@ pub(super) struct Kernels<'a> {
 /// The runs of a kernel.
 struct KernelRuns<'a> {
     runs: Vec<&'a ScreenedRun>,
-    /// For each of [`Kernels::hosts`], the host in the runs that it took part in.
+    /// For each of [`KernelsOfScreen::hosts`], the host in the runs that it took part in.
     of_host: Vec<Vec<&'a ScreenedHost>>,
     /// Whose fault wrong data are, from all rounds together.
     wrong_data: WrongData<&'a str>,
@@ -244,7 +244,7 @@ impl<'a> KernelRuns<'a> {
     }
 }
 
-impl<'a> Kernels<'a> {
+impl<'a> KernelsOfScreen<'a> {
     /// `table` has the times of all runs.
     pub fn of(runs: &[(&'a RunReport, &'a ScreenedRun)], table: &'a RunTable) -> Self {
         let mut hosts: Vec<&str> = Vec::new();
@@ -295,7 +295,8 @@ impl<'a> Kernels<'a> {
             let class = self.times.class(kernel, host);
             let mut threads: Vec<usize> = runs.iter().map(|host| host.threads).filter(|of| *of > 0).collect();
             threads.dedup();
-            let of_class = move |threads| -> Option<Threads<'a>> { Some(([class?, kernel], host, threads)) };
+            let of_class =
+                move |threads| -> Option<HostThreads<'a>> { Some(([class?, kernel], host, threads)) };
             threads.into_iter().filter_map(of_class)
         });
         cores_differ::warnings(used, self.times.online_threads())

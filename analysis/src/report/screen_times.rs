@@ -1,6 +1,6 @@
 //! The times of a screen's kernels on each host, from the table: nodes may be judged by an earlier session.
 
-use super::cores_differ::Threads;
+use super::cores_differ::HostThreads;
 use crate::table::{RunTable, facts};
 use hashbrown::HashMap;
 use pmmpi::order_statistics::of_ascending;
@@ -81,7 +81,7 @@ impl<'a> ScreenTimes<'a> {
     }
 
     /// The hardware threads that are online on each host of a class.
-    pub fn online_threads(&self) -> impl Iterator<Item = Threads<'a>> {
+    pub fn online_threads(&self) -> impl Iterator<Item = HostThreads<'a>> {
         self.threads.iter().map(|((class, host), threads)| ([*class, ""], *host, *threads))
     }
 

@@ -28,12 +28,12 @@ pub struct NodeMedian {
     /// second slowest run, because a single slow run is no evidence.
     pub reach: [f64; 2],
     /// Contains the true median with the given coverage. `None` below five runs.
-    pub interval: Option<Interval>,
+    pub interval: Option<MedianInterval>,
 }
 
 /// Two runs with the true median between them.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Interval {
+pub struct MedianInterval {
     /// ln seconds.
     pub low: f64,
     /// ln seconds.
@@ -51,7 +51,7 @@ pub fn of_nodes(class: &ClassRuns) -> Vec<NodeMedian> {
         ascending.sort_unstable_by(f64::total_cmp);
         let Ranks { interval: interval_of, certain, .. } = *ranks.of(runs.len());
         let (low, high) = (ascending[(runs.len() - 1) / 2], ascending[runs.len() / 2]);
-        let interval = |(from, to, coverage): (usize, usize, f64)| Interval {
+        let interval = |(from, to, coverage): (usize, usize, f64)| MedianInterval {
             low: ascending[from],
             high: ascending[to],
             coverage,

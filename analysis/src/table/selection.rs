@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 /// A run must have all of these. The default selects all runs.
 #[derive(Clone, Debug, Default)]
-pub struct Selection {
+pub struct RunSelection {
     /// The run started at this moment or later.
     pub since: Option<Moment>,
     /// The run started before this moment.
@@ -108,7 +108,7 @@ impl fmt::Display for Selected {
     }
 }
 
-impl Selection {
+impl RunSelection {
     /// True if all runs are selected.
     pub fn is_all(&self) -> bool {
         self.since.is_none()
@@ -161,7 +161,7 @@ impl Selection {
         self.nodes.as_ref().is_none_or(has)
     }
 
-    /// True if this run of pmmpi may count; [`Selection::chosen`] decides when all ids are known.
+    /// True if this run of pmmpi may count; [`RunSelection::chosen`] decides when all ids are known.
     fn may_have_run(&self, run_id: &str) -> bool {
         self.runs.is_empty() || self.runs.iter().any(|name| name.may_be(run_id))
     }

@@ -17,14 +17,14 @@ pub(super) struct Node<'a> {
 /// Nodes that were measured at another time may be slow for this reason.
 #[derive(Clone)]
 pub(super) struct TimeOrder {
-    pub found: Found,
+    pub found: TimeOrderEvidence,
     /// How much the moment of the measurement may have changed the time of each node (ln T), by index in the session.
     limits: Vec<f64>,
 }
 
 /// What shows it.
 #[derive(Clone, Copy)]
-pub(super) enum Found {
+pub(super) enum TimeOrderEvidence {
     /// Nodes that were measured one after another have similar times.
     Neighbours(RankRatio),
     /// Each node was measured at the same hour of several days, and nodes of similar hours have similar times.
@@ -69,13 +69,15 @@ impl TimeOrder {
         };
         let alike = are_one_after_another(&sequence).then(|| neighbours(nodes, sequence)).flatten();
         let (found, range) = match alike {
-            Some((ratio, range)) => (Found::Neighbours(ratio), range),
-            None if !slow.is_empty() => (Found::SlowTogether(nodes_of(&slow)), 0.0),
-            None if !other_rounds.is_empty() => (Found::OtherRounds(nodes_of(&other_rounds)), 0.0),
+            Some((ratio, range)) => (TimeOrderEvidence::Neighbours(ratio), range),
+            None if !slow.is_empty() => (TimeOrderEvidence::SlowTogether(nodes_of(&slow)), 0.0),
+            None if !other_rounds.is_empty() => {
+                (TimeOrderEvidence::OtherRounds(nodes_of(&other_rounds)), 0.0)
+            }
             None => {
                 let hours = by_hour(nodes)?;
                 let (ratio, range) = neighbours(nodes, &hours)?;
-                (Found::Hours(ratio), range)
+                (TimeOrderEvidence::Hours(ratio), range)
             }
         };
         limits.iter_mut().for_each(|limit| *limit = limit.max(range));

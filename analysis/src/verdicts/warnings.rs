@@ -3,7 +3,7 @@
 use super::JudgeSettings;
 use super::history::{self, History};
 use super::judged_session::{JudgedSession, Sessions, WORTH_A_WARNING};
-use super::measured_when::{Found, TimeOrder};
+use super::measured_when::{TimeOrder, TimeOrderEvidence};
 use super::node_report::FlakyReport;
 use super::rounds_of_runs;
 use super::suspects::{FewAnchors, MIN_ANCHORS};
@@ -171,21 +171,21 @@ fn of_time_order(order: &TimeOrder, delta: f64) -> String {
         )
     };
     let found = match order.found {
-        Found::Neighbours(found) => alike("one after another", found),
-        Found::Hours(found) => alike("at similar hours of several days", found),
-        Found::SlowTogether(nodes) => {
+        TimeOrderEvidence::Neighbours(found) => alike("one after another", found),
+        TimeOrderEvidence::Hours(found) => alike("at similar hours of several days", found),
+        TimeOrderEvidence::SlowTogether(nodes) => {
             format!(
                 "{} measured together, at another time than the other nodes, and many of them are slow",
                 were(nodes)
             )
         }
-        Found::OtherRounds(nodes) => {
+        TimeOrderEvidence::OtherRounds(nodes) => {
             format!("{} measured in other rounds than most nodes, and rounds differ", were(nodes))
         }
     };
     let who = match order.found {
-        Found::Neighbours(_) | Found::Hours(_) => "a node",
-        Found::SlowTogether(_) | Found::OtherRounds(_) => "such a node",
+        TimeOrderEvidence::Neighbours(_) | TimeOrderEvidence::Hours(_) => "a node",
+        TimeOrderEvidence::SlowTogether(_) | TimeOrderEvidence::OtherRounds(_) => "such a node",
     };
     let range = order.range();
     format!(

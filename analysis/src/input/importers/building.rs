@@ -7,7 +7,7 @@ mod counters;
 mod rejected;
 mod repeated;
 
-use super::row::{Column, Numbered, ResultRow, RowPart};
+use super::row::{NameColumn, Numbered, ResultRow, RowPart};
 use super::{
     FileFormat, GuessedNode, ImportFault, ImportOptions, Results, SourceFile, Unusable, path_pattern,
 };
@@ -210,7 +210,7 @@ impl Building {
     }
 
     fn checked(&mut self, row: &ResultRow<'_>) -> Result<Numbered, String> {
-        let node = self.number(Column::Node, row.node)?;
+        let node = self.number(NameColumn::Node, row.node)?;
         self.checked_on(node, row)
     }
 
@@ -223,7 +223,7 @@ impl Building {
             parts.add(&Key::Named(MAINTENANCE_LABEL.to_owned()), row.maintenance);
             parts
         });
-        let class = self.number(Column::Class, class)?;
+        let class = self.number(NameColumn::Class, class)?;
         if let Some(parts) = row.parts {
             self.keep_class_parts(class, parts, row.is_own);
         }
@@ -234,12 +234,12 @@ impl Building {
         Ok(Numbered {
             line: row.line,
             node,
-            run: self.number(Column::Run, row.run)?,
+            run: self.number(NameColumn::Run, row.run)?,
             is_own: row.is_own,
             class,
-            declared: if self.keeps_declared() { self.number(Column::Class, declared)? } else { 0 },
+            declared: if self.keeps_declared() { self.number(NameColumn::Class, declared)? } else { 0 },
             parts,
-            session: self.number(Column::Session, row.session)?,
+            session: self.number(NameColumn::Session, row.session)?,
             elapsed_s: row.elapsed_s,
             started_unix_ns: row.started_unix_ns.unwrap_or(UNDATED),
             median_of: MedianOf::RUN,
@@ -283,13 +283,13 @@ impl Building {
 
     /// The number of a name, or what is wrong with the name. In pmmpi's own runs any name is valid that the kernel or
     /// a shell accepted.
-    pub(super) fn number(&mut self, column: Column, text: &str) -> Result<u32, String> {
+    pub(super) fn number(&mut self, column: NameColumn, text: &str) -> Result<u32, String> {
         let table = &mut self.results.table;
         let (names, what, is_needed) = match column {
-            Column::Node => (&mut table.nodes, "node", true),
-            Column::Run => (&mut table.runs, "run", true),
-            Column::Class => (&mut table.classes, "class", false),
-            Column::Session => (&mut table.sessions, "session", false),
+            NameColumn::Node => (&mut table.nodes, "node", true),
+            NameColumn::Run => (&mut table.runs, "run", true),
+            NameColumn::Class => (&mut table.classes, "class", false),
+            NameColumn::Session => (&mut table.sessions, "session", false),
         };
         // The pool may have the empty name: see [`Self::nowhere`].
         if let Some(number) = names.find_again(text).filter(|_| !(is_needed && text.is_empty())) {

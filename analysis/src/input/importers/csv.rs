@@ -5,7 +5,7 @@
 //! and not all rows after it.
 
 use super::building::{Building, shown};
-use super::invalid_value::Wrong;
+use super::invalid_value::InvalidValues;
 use super::lines::{LINE_MAX_BYTES, LineRead, read_line};
 use super::path_pattern::PathParts;
 use super::row::ResultRow;
@@ -179,7 +179,7 @@ struct Columns {
     started: Option<usize>,
     counters: Vec<Counter>,
     unused: Vec<UnusedColumn>,
-    wrong_starts: Wrong,
+    wrong_starts: InvalidValues,
 }
 
 /// What makes the class of a row.
@@ -200,7 +200,7 @@ struct Counter {
     name: String,
     slot: Option<usize>,
     numbers: u64,
-    wrong: Wrong,
+    wrong: InvalidValues,
 }
 
 impl Columns {
@@ -233,7 +233,7 @@ impl Columns {
                     name: name.clone(),
                     slot: building.counter(name),
                     numbers: 0,
-                    wrong: Wrong::default(),
+                    wrong: InvalidValues::default(),
                 }),
             }
         }
@@ -243,7 +243,7 @@ impl Columns {
         let (Some(elapsed), [true, true, true]) = (elapsed, given) else {
             return Err(ImportFault::missing_columns(given, &names));
         };
-        let wrong_starts = Wrong::default();
+        let wrong_starts = InvalidValues::default();
         let (counters, unused): (Vec<Counter>, Vec<Counter>) = counters.into_iter().partition(|column| {
             column.slot.is_some() || column.name.is_empty() || building.wants(&column.name)
         });

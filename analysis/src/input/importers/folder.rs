@@ -15,7 +15,7 @@ const NO_RUNS: [&str; 3] = [MEDIANS_FOLDER, PLACES_FOLDER, SPARK_DONE];
 const DEPTH: usize = 16;
 
 /// The kind of a path.
-pub(super) enum Listed {
+pub(super) enum FileOrFolder {
     /// A file, a pipe or stdin.
     File,
     /// A folder.
@@ -28,9 +28,9 @@ pub(super) enum Listed {
 }
 
 /// Lists a path. Ignores links to folders, because they may form a circle, hidden files, and the medians of an archive.
-pub(super) fn list(path: &Path) -> io::Result<Listed> {
+pub(super) fn list(path: &Path) -> io::Result<FileOrFolder> {
     if path == Path::new("-") || !std::fs::metadata(path)?.is_dir() {
-        return Ok(Listed::File);
+        return Ok(FileOrFolder::File);
     }
     let (mut files, mut unreadable) = (Vec::new(), Vec::new());
     walk(path, DEPTH, &mut files, &mut unreadable)?;
@@ -38,7 +38,7 @@ pub(super) fn list(path: &Path) -> io::Result<Listed> {
     files.retain(|file| file.parent() != Some(path) || file.extension().is_none_or(|e| e != EXTENSION));
     files.sort();
     unreadable.sort_by(|(a, _), (b, _)| a.cmp(b));
-    Ok(Listed::Folder { files, unreadable })
+    Ok(FileOrFolder::Folder { files, unreadable })
 }
 
 fn walk(

@@ -4,12 +4,12 @@ use super::building::Building;
 
 /// Counts all of them and keeps the first.
 #[derive(Default)]
-pub(super) struct Wrong {
+pub(super) struct InvalidValues {
     count: u64,
     first: Vec<(u64, String)>,
 }
 
-impl Wrong {
+impl InvalidValues {
     /// Number of values of one column, or of one file, that are kept with a reason.
     const TOLD: usize = 10;
 

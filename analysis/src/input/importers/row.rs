@@ -97,7 +97,7 @@ impl RowPart {
 
 /// The column of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Column {
+pub(super) enum NameColumn {
     Node,
     Run,
     Class,

@@ -3,7 +3,7 @@
 use super::NAMED;
 use super::own_history::{NOTABLE, in_class};
 use crate::render::cells::{class_numbers, shortened};
-use crate::report::accounted::{Accounted, Group};
+use crate::report::accounted::{Accounted, NodeGroup};
 use crate::report::{Report, WrongNode};
 use crate::stats::verdict_rule::Verdict;
 use crate::verdicts::class_report::{ClassReport, MeasuredAgain};
@@ -19,23 +19,23 @@ pub fn of(accounted: &Accounted) -> Option<String> {
     if accounted.judged == accounted.all() {
         return None;
     }
-    let group = |(group, nodes): (&Group, &BTreeSet<String>)| {
+    let group = |(group, nodes): (&NodeGroup, &BTreeSet<String>)| {
         let what = match group {
-            Group::Wrong => "with wrong results",
-            Group::Odd => "odd",
-            Group::Judged => return None,
-            Group::OwnHistory if nodes.len() == 1 => "compared only with its own earlier sessions",
-            Group::OwnHistory => "compared only with their own earlier sessions",
-            Group::FewRuns => "with too few runs",
-            Group::Alone => "alone in a class (not judged)",
-            Group::Missing => "not in the latest session",
-            Group::Gone => "in neither of the latest two sessions",
-            Group::Unmeasured => "without a time",
+            NodeGroup::Wrong => "with wrong results",
+            NodeGroup::Odd => "odd",
+            NodeGroup::Judged => return None,
+            NodeGroup::OwnHistory if nodes.len() == 1 => "compared only with its own earlier sessions",
+            NodeGroup::OwnHistory => "compared only with their own earlier sessions",
+            NodeGroup::FewRuns => "with too few runs",
+            NodeGroup::Alone => "alone in a class (not judged)",
+            NodeGroup::Missing => "not in the latest session",
+            NodeGroup::Gone => "in neither of the latest two sessions",
+            NodeGroup::Unmeasured => "without a time",
         };
         let named: Vec<String> = nodes.iter().take(NAMED).map(|node| shortened(node)).collect();
         let more = if nodes.len() > NAMED { ", ..." } else { "" };
         let why = match accounted.failed_runs {
-            runs if runs > 0 && *group == Group::Unmeasured => {
+            runs if runs > 0 && *group == NodeGroup::Unmeasured => {
                 format!(" ({} failed or not complete)", count(runs, "run"))
             }
             _ => String::new(),

@@ -1,7 +1,7 @@
 //! Rows, values and results that count for nothing: they are counted, and the first ones have a reason.
 
 use super::Building;
-use crate::input::importers::row::{Column, Numbered, ResultRow, WRONG};
+use crate::input::importers::row::{NameColumn, Numbered, ResultRow, WRONG};
 use crate::input::importers::{REJECTED_KEPT, Rejected};
 use crate::table::{NoTime, UNDATED, WithoutTime, WrongResults};
 
@@ -18,9 +18,10 @@ impl Building {
     /// Like [`Self::reject`], for a row whose node is known: the report must still show the node.
     pub fn reject_row(&mut self, row: &ResultRow<'_>, reason: impl Into<String>) {
         let reason = reason.into();
-        if let Ok(node) = self.number(Column::Node, row.node) {
-            let session =
-                self.number(Column::Session, row.session).or_else(|_| self.number(Column::Session, ""));
+        if let Ok(node) = self.number(NameColumn::Node, row.node) {
+            let session = self
+                .number(NameColumn::Session, row.session)
+                .or_else(|_| self.number(NameColumn::Session, ""));
             self.results.table.rejected_nodes.extend(session.map(|session| [node, session]));
             if self.for_archive {
                 let line = format!("line {}", row.line);
@@ -37,7 +38,7 @@ impl Building {
     pub(in crate::input::importers) fn reject_numbered(&mut self, row: &Numbered, reason: impl Into<String>) {
         let reason = reason.into();
         let session = match row.session {
-            WRONG => self.number(Column::Session, "").ok(),
+            WRONG => self.number(NameColumn::Session, "").ok(),
             valid => Some(valid),
         };
         if let Some(session) = session.filter(|_| row.node != WRONG) {
@@ -124,7 +125,7 @@ impl Building {
     /// Notes a wrong result of a node: its time means nothing, but the node must not vanish. The reader also rejects the
     /// result. `run` is the name of its run; a number if there is none.
     pub fn wrong(&mut self, row: &ResultRow<'_>, reason: &str) {
-        let names = [(Column::Node, row.node), (Column::Session, row.session)];
+        let names = [(NameColumn::Node, row.node), (NameColumn::Session, row.session)];
         let [Ok(node), Ok(session)] = names.map(|(column, name)| self.number(column, name)) else { return };
         let started_unix_ns = row.started_unix_ns.unwrap_or(UNDATED);
         let first = format!("{}:{}: {reason}", self.path.display(), row.line);

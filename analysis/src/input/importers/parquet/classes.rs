@@ -3,7 +3,7 @@
 use super::columns::{ClassColumn, Columns};
 use super::names;
 use crate::input::importers::building::Building;
-use crate::input::importers::row::{Column, WRONG};
+use crate::input::importers::row::{NameColumn, WRONG};
 use crate::table::node_class::{Key, Parts};
 use crate::table::{NamePool, facts, run_settings};
 use hashbrown::HashMap;
@@ -45,7 +45,7 @@ impl Classes {
         if let [ClassColumn { name, key: Key::Class, .. }] = columns.class.as_slice()
             && !(archived || keep_declared || keep_parts)
         {
-            let class = names::numbers(frame.column(name)?, Column::Class, building)?;
+            let class = names::numbers(frame.column(name)?, NameColumn::Class, building)?;
             return Ok(Self { class, ..Self::default() });
         }
         // One root for rows of other tools, one for rows of pmmpi.
@@ -110,7 +110,7 @@ impl Classes {
                 let declared = parts.get(&Key::Class).unwrap_or_default();
                 let texts = [class.as_str(), if keep_declared { declared } else { "" }];
                 let [class, declared] =
-                    texts.map(|text| building.number(Column::Class, text).unwrap_or(WRONG));
+                    texts.map(|text| building.number(NameColumn::Class, text).unwrap_or(WRONG));
                 if class != WRONG {
                     building.keep_class_parts(class, &parts, is_own);
                 }

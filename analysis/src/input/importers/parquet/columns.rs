@@ -1,7 +1,7 @@
 //! Finds the meaning of each column of a Parquet file.
 
 use crate::input::importers::building::{Building, shown};
-use crate::input::importers::invalid_value::Wrong;
+use crate::input::importers::invalid_value::InvalidValues;
 use crate::input::importers::path_pattern::PathParts;
 use crate::input::importers::row::WRONG;
 use crate::input::importers::{ImportFault, ImportOptions};
@@ -49,7 +49,7 @@ pub(super) struct Columns {
     /// Indices of these columns in the file.
     projection: Vec<usize>,
     /// Start times and values that are not valid.
-    pub wrong: Wrong,
+    pub wrong: InvalidValues,
 }
 
 /// A column with a part of the class.
@@ -201,7 +201,7 @@ impl Columns {
             counters: Vec::new(),
             place: place.clone(),
             projection: Vec::new(),
-            wrong: Wrong::default(),
+            wrong: InvalidValues::default(),
         };
         columns.find_class(&all, options, building);
         columns.find_counters(&all, rows, building);

@@ -1,11 +1,15 @@
 //! Maps the texts of a column to numbers of names, and looks at few of the texts.
 
 use crate::input::importers::building::Building;
-use crate::input::importers::row::{Column, WRONG};
+use crate::input::importers::row::{NameColumn, WRONG};
 use polars::prelude::{Column as Values, DataType, PolarsResult};
 
 /// For each row, the number of its text among the names of `column`. A missing text counts as an empty text.
-pub(super) fn numbers(values: &Values, column: Column, building: &mut Building) -> PolarsResult<Vec<u32>> {
+pub(super) fn numbers(
+    values: &Values,
+    column: NameColumn,
+    building: &mut Building,
+) -> PolarsResult<Vec<u32>> {
     map(values, |text| building.number(column, text).unwrap_or(WRONG))
 }
 

@@ -1,7 +1,7 @@
 //! Which row groups of a file are read, and how many rows at a time.
 
 use super::columns::Columns;
-use crate::table::selection::{LabelValue, Selection};
+use crate::table::selection::{LabelValue, RunSelection};
 use polars::prelude::{ArrowDataType, ArrowSchema, ArrowTimeUnit};
 use polars_io::parquet::read::FileMetadata;
 
@@ -40,7 +40,7 @@ pub(super) fn needed(
     metadata: &FileMetadata,
     schema: &ArrowSchema,
     columns: &Columns,
-    selection: &Selection,
+    selection: &RunSelection,
 ) -> Vec<bool> {
     let groups = 0..metadata.row_groups.len();
     if selection.is_all() {
@@ -66,7 +66,7 @@ struct File<'a> {
 }
 
 impl File<'_> {
-    fn may_match(&self, group: usize, columns: &Columns, selection: &Selection) -> bool {
+    fn may_match(&self, group: usize, columns: &Columns, selection: &RunSelection) -> bool {
         let in_time = || {
             let range = columns.started.as_deref().and_then(|name| self.instants(group, name));
             range.is_none_or(|[first, last]| match columns.medians {

@@ -4,8 +4,8 @@ use super::classes::Classes;
 use super::columns::{ClassColumn, Columns, UNWANTED};
 use super::names;
 use crate::input::importers::building::{Building, check_name, shown};
-use crate::input::importers::invalid_value::Wrong;
-use crate::input::importers::row::{Column, Numbered, RowPart, WRONG};
+use crate::input::importers::invalid_value::InvalidValues;
+use crate::input::importers::row::{NameColumn, Numbered, RowPart, WRONG};
 use crate::table::instant;
 use crate::table::{MedianOf, NoTime, UNDATED};
 use hashbrown::HashMap;
@@ -47,19 +47,19 @@ pub(super) fn add(
 ) -> PolarsResult<()> {
     let height = frame.height();
     let named =
-        |of: Column, name: &Option<String>, place: &Option<String>, building: &mut Building| match name {
+        |of: NameColumn, name: &Option<String>, place: &Option<String>, building: &mut Building| match name {
             Some(name) => names::numbers(frame.column(name)?, of, building),
             None => {
                 let number = building.number(of, place.as_deref().unwrap_or_default()).unwrap_or(WRONG);
                 Ok(vec![number; height])
             }
         };
-    let node = named(Column::Node, &columns.node, &columns.place.node, building)?;
+    let node = named(NameColumn::Node, &columns.node, &columns.place.node, building)?;
     let run = match columns.medians {
-        Some(_) => vec![building.number(Column::Run, MEDIAN).unwrap_or(WRONG); height],
-        None => named(Column::Run, &columns.run, &columns.place.run, building)?,
+        Some(_) => vec![building.number(NameColumn::Run, MEDIAN).unwrap_or(WRONG); height],
+        None => named(NameColumn::Run, &columns.run, &columns.place.run, building)?,
     };
-    let session = named(Column::Session, &columns.session, &columns.place.session, building)?;
+    let session = named(NameColumn::Session, &columns.session, &columns.place.session, building)?;
     let elapsed_s = reals(frame.column(&columns.elapsed)?)?;
     let started = match &columns.started {
         Some(name) => starts(frame.column(name)?, before, &mut columns.wrong)?,
@@ -276,9 +276,9 @@ fn checked(
     }
     let place = &columns.place;
     let names = [
-        (Column::Node, row.node, &columns.node, &place.node),
-        (Column::Run, row.run, &columns.run, &place.run),
-        (Column::Session, row.session, &columns.session, &place.session),
+        (NameColumn::Node, row.node, &columns.node, &place.node),
+        (NameColumn::Run, row.run, &columns.run, &place.run),
+        (NameColumn::Session, row.session, &columns.session, &place.session),
     ];
     let at = row.line - before - 1;
     let reason = match names.into_iter().find(|(_, number, ..)| *number == WRONG) {
@@ -319,7 +319,7 @@ fn reals(values: &Values) -> PolarsResult<Vec<f64>> {
 }
 
 /// A time without a time zone counts as UTC.
-fn starts(values: &Values, before: u64, wrong: &mut Wrong) -> PolarsResult<Vec<i64>> {
+fn starts(values: &Values, before: u64, wrong: &mut InvalidValues) -> PolarsResult<Vec<i64>> {
     let values = match values.dtype() {
         DataType::Date => &values.cast(&DataType::Datetime(TimeUnit::Milliseconds, None))?,
         _ => values,
