@@ -5,7 +5,7 @@
 //! Without `--apply` it shows which drains it would make. Exit status: 0; 1 if something needs an operator; 2 for a
 //! wrong command line.
 
-use pmmpi_node_actions::{Action, Finding, MeasuredKernel, Scontrol, Settings, run};
+use pmmpi_node_actions::{Action, ActionSettings, Finding, MeasuredKernel, Scontrol, run};
 use serde::Deserialize;
 use std::env;
 use std::fs;
@@ -27,7 +27,7 @@ struct Input {
 
 struct Options {
     input: PathBuf,
-    settings: Settings,
+    settings: ActionSettings,
     limit: Option<Duration>,
 }
 
@@ -83,7 +83,7 @@ fn options(mut words: impl Iterator<Item = String>) -> Result<Options, String> {
     let apply = action.is_some() && !is_dry;
     let log = log.ok_or("name a log with --log")?;
     let action = action.unwrap_or(Action::Drain);
-    let settings = Settings { action, max_nodes, kernels: Vec::new(), fleet: 0, apply, log };
+    let settings = ActionSettings { action, max_nodes, kernels: Vec::new(), fleet: 0, apply, log };
     Ok(Options { input, settings, limit })
 }
 

@@ -5,14 +5,14 @@ use crate::reason;
 
 /// A finding on a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Cause {
+pub(crate) struct MarkCause {
     /// The text for Slurm.
     pub reason: String,
     /// What found the node slow or wrong; older logs do not have it.
     pub found_by: Vec<Measurement>,
 }
 
-impl Cause {
+impl MarkCause {
     /// True if a gate that shows that all of `known` are repaired also shows it of this one. The numbers of a reason differ
     /// in each screen.
     pub(crate) fn is_covered_by(&self, known: &[Self]) -> bool {
@@ -29,13 +29,13 @@ impl Cause {
 mod tests {
     use super::*;
 
-    fn cause(reason: &str, found_by: &[(&str, &str)]) -> Cause {
+    fn cause(reason: &str, found_by: &[(&str, &str)]) -> MarkCause {
         let found_by = found_by.iter().map(|(kernel, memory)| Measurement {
             kernel: (*kernel).to_owned(),
             options: vec!["--memory".to_owned(), (*memory).to_owned()],
             ..Measurement::default()
         });
-        Cause { reason: reason.to_owned(), found_by: found_by.collect() }
+        MarkCause { reason: reason.to_owned(), found_by: found_by.collect() }
     }
 
     #[test]

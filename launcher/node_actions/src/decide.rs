@@ -1,7 +1,7 @@
 //! Decides whether pmmpi may change a node. The decision depends only on the wish with what a gate measured, the kind of
 //! mark and the state of the node.
 
-use crate::cause::Cause;
+use crate::cause::MarkCause;
 use crate::error::one_line;
 use crate::gate_cover::GateCover;
 use crate::node_state::{NodeState, Service};
@@ -14,7 +14,7 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Wish {
     /// Mark it, because of this finding.
-    Mark(Cause),
+    Mark(MarkCause),
     /// Remove the mark, because the node passed.
     Unmark(GateCover),
 }
@@ -87,7 +87,7 @@ pub(crate) fn decide(action: &Action, wish: &Wish, node: &NodeState) -> Result<A
         Wish::Mark(_) if is_drained_by_us || is_marked(action, node) => Err(Skip::AlreadyMarked),
         Wish::Unmark(_) if !is_marked(action, node) => Err(Skip::NotMarked),
         _ if *action == Action::Comment && !comment::can_be_kept(&node.comment) => Err(Skip::OddComment),
-        Wish::Mark(Cause { reason, .. }) => Ok(match action {
+        Wish::Mark(MarkCause { reason, .. }) => Ok(match action {
             Action::Drain => Act::Drain(reason.clone()),
             Action::Comment => Act::AddComment(reason.clone()),
             Action::Feature(name) => Act::AddFeature(name.clone()),
@@ -204,7 +204,7 @@ mod tests {
     use crate::fake::node;
 
     fn slow() -> Wish {
-        Wish::Mark(Cause { reason: "pmmpi: slow".to_owned(), found_by: Vec::new() })
+        Wish::Mark(MarkCause { reason: "pmmpi: slow".to_owned(), found_by: Vec::new() })
     }
 
     /// For a mark with this reason in the log.

@@ -38,12 +38,12 @@ pub struct ToolError {
     /// The command line, as a shell reads it.
     pub command: String,
     /// Why it failed.
-    pub why: Why,
+    pub why: ScontrolFailure,
 }
 
 /// Why a call of `scontrol` failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Why {
+pub enum ScontrolFailure {
     /// No folder in PATH has scontrol.
     Missing,
     /// The system could not start scontrol.
@@ -59,7 +59,10 @@ pub enum Why {
 impl ToolError {
     /// True if the next call will probably fail, too. Then pmmpi changes no more nodes.
     pub(crate) fn is_general(&self) -> bool {
-        matches!(self.why, Why::Missing | Why::NotStarted(_) | Why::TooLong(_))
+        matches!(
+            self.why,
+            ScontrolFailure::Missing | ScontrolFailure::NotStarted(_) | ScontrolFailure::TooLong(_)
+        )
     }
 }
 
@@ -67,27 +70,27 @@ impl fmt::Display for ToolError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let command = &self.command;
         match &self.why {
-            Why::Missing => write!(
+            ScontrolFailure::Missing => write!(
                 f,
                 "{command} is in no folder of PATH; run pmmpi on a host with Slurm's commands, or add their folder to PATH"
             ),
-            Why::NotStarted(why) => {
+            ScontrolFailure::NotStarted(why) => {
                 write!(f, "cannot start `{command}`: {why}; check the permissions of the file")
             }
-            Why::TooLong(limit) => write!(
+            ScontrolFailure::TooLong(limit) => write!(
                 f,
                 "`{command}` did not end within {} s, and pmmpi ended it; check with `scontrol ping` that Slurm's \
                  controller answers",
                 limit.as_secs_f64()
             ),
-            Why::Failed(message) => write!(
+            ScontrolFailure::Failed(message) => write!(
                 f,
                 "`{command}` failed: {}; run this command by hand to find the problem. It needs Slurm's controller. \
                  To change a node, it also needs the rights of root, of SlurmUser or of a Slurm administrator \
                  (AdminLevel Admin)",
                 one_line(message)
             ),
-            Why::Unreadable(what) => write!(
+            ScontrolFailure::Unreadable(what) => write!(
                 f,
                 "pmmpi does not understand the output of `{command}`: {}; run this command by hand, and send its \
                  output to the developers of pmmpi",

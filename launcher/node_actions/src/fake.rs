@@ -1,16 +1,16 @@
 //! A Slurm for tests, in which anything may happen between two calls.
 
-use crate::error::{ToolError, Why};
+use crate::error::{ScontrolFailure, ToolError};
 use crate::features;
 use crate::node_state::{NodeState, Reason};
-use crate::scontrol::{Listed, Slurm};
+use crate::scontrol::{ListedNodes, Slurm};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs::File;
 
 /// A call, before or after it happens.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Moment {
+pub(crate) enum SlurmCall {
     ReadAll,
     Read(String),
     BeforeUpdate(String),
@@ -18,7 +18,7 @@ pub(crate) enum Moment {
 }
 
 type Nodes = BTreeMap<String, NodeState>;
-type Hook = Box<dyn FnMut(Moment, &mut Nodes) -> Option<Why>>;
+type Hook = Box<dyn FnMut(SlurmCall, &mut Nodes) -> Option<ScontrolFailure>>;
 
 pub(crate) struct Fake {
     nodes: RefCell<Nodes>,
@@ -56,12 +56,15 @@ impl Fake {
     }
 
     /// Calls this at each moment from now on.
-    pub(crate) fn with(self, hook: impl FnMut(Moment, &mut Nodes) -> Option<Why> + 'static) -> Self {
+    pub(crate) fn with(
+        self,
+        hook: impl FnMut(SlurmCall, &mut Nodes) -> Option<ScontrolFailure> + 'static,
+    ) -> Self {
         self.hook(hook);
         self
     }
 
-    pub(crate) fn hook(&self, hook: impl FnMut(Moment, &mut Nodes) -> Option<Why> + 'static) {
+    pub(crate) fn hook(&self, hook: impl FnMut(SlurmCall, &mut Nodes) -> Option<ScontrolFailure> + 'static) {
         *self.hook.borrow_mut() = Box::new(hook);
     }
 
@@ -83,15 +86,15 @@ impl Fake {
         self.updates.borrow().iter().map(|arguments| arguments.join(" ")).collect()
     }
 
-    fn at(&self, moment: Moment) -> Result<(), ToolError> {
+    fn at(&self, moment: SlurmCall) -> Result<(), ToolError> {
         let why = (self.hook.borrow_mut())(moment, &mut self.nodes.borrow_mut());
         why.map_or(Ok(()), |why| Err(ToolError { command: "scontrol".to_owned(), why }))
     }
 }
 
 impl Slurm for Fake {
-    fn nodes(&self) -> Result<Listed, ToolError> {
-        self.at(Moment::ReadAll)?;
+    fn nodes(&self) -> Result<ListedNodes, ToolError> {
+        self.at(SlurmCall::ReadAll)?;
         let unreadable = self.unreadable.borrow();
         let read = |name: &String, node| match unreadable.contains(name) {
             true => Err("cut".to_owned()),
@@ -101,15 +104,15 @@ impl Slurm for Fake {
     }
 
     fn node(&self, name: &str) -> Result<NodeState, ToolError> {
-        self.at(Moment::Read(name.to_owned()))?;
-        let missing = Why::Failed(format!("Node {name} not found"));
+        self.at(SlurmCall::Read(name.to_owned()))?;
+        let missing = ScontrolFailure::Failed(format!("Node {name} not found"));
         self.all().remove(name).ok_or(ToolError { command: "scontrol".to_owned(), why: missing })
     }
 
     /// As Slurm 22.05 does it.
     fn update(&self, arguments: &[String], _: &File) -> Result<(), ToolError> {
         let name = arguments[1].strip_prefix("NodeName=").expect("a name").to_owned();
-        self.at(Moment::BeforeUpdate(name.clone()))?;
+        self.at(SlurmCall::BeforeUpdate(name.clone()))?;
         self.updates.borrow_mut().push(arguments.to_vec());
         let mut nodes = self.nodes.borrow_mut();
         let node = nodes.get_mut(&name).expect("a known node");
@@ -129,6 +132,6 @@ impl Slurm for Fake {
             }
         }
         drop(nodes);
-        self.at(Moment::AfterUpdate(name))
+        self.at(SlurmCall::AfterUpdate(name))
     }
 }

@@ -1,7 +1,7 @@
 //! Whether a gate covers a mark: it ran all that found the node slow or wrong, with the same options. A node with bad memory
 //! passes if only its cores are measured, and possibly also if only a part of its memory is measured.
 
-use crate::cause::Cause;
+use crate::cause::MarkCause;
 use crate::measurement::Measurement;
 use crate::own_marks::OwnMark;
 use crate::reason;
@@ -38,7 +38,7 @@ impl GateCover {
 }
 
 /// True if the gate ran all that found this. Older logs only have the reason.
-fn is_measured(cause: &Cause, kernels: &[MeasuredKernel]) -> bool {
+fn is_measured(cause: &MarkCause, kernels: &[MeasuredKernel]) -> bool {
     match cause.found_by.is_empty() {
         true => kernels.iter().any(|kernel| is_named(&cause.reason, kernel)),
         false => {
@@ -56,7 +56,7 @@ fn is_named(reason: &str, MeasuredKernel { ran, area }: &MeasuredKernel) -> bool
     begins(format!("slow-{area}:")) || begins(format!("{} {}", reason::WRONG, ran.kernel))
 }
 
-fn needed_for(cause: &Cause) -> Vec<String> {
+fn needed_for(cause: &MarkCause) -> Vec<String> {
     match cause.found_by.is_empty() {
         true => vec![format!("the kernels and options of the screen that found `{}`", cause.reason)],
         false => cause.found_by.iter().map(Measurement::needed).collect(),
@@ -86,11 +86,11 @@ mod tests {
     }
 
     fn mark(causes: &[(&str, Vec<Measurement>)]) -> OwnMark {
-        let cause = |(reason, found_by): &(&str, Vec<Measurement>)| Cause {
+        let cause = |(reason, found_by): &(&str, Vec<Measurement>)| MarkCause {
             reason: (*reason).to_owned(),
             found_by: found_by.clone(),
         };
-        let causes: Vec<Cause> = causes.iter().map(cause).collect();
+        let causes: Vec<MarkCause> = causes.iter().map(cause).collect();
         OwnMark { act: Act::Drain(causes[0].reason.clone()), causes }
     }
 

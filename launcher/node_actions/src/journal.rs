@@ -5,14 +5,14 @@
 //! the write of a line, the line has no end. No act followed such a line, so the next run ignores it. The journal is
 //! also the lock (flock).
 
-use crate::cause::Cause;
+use crate::cause::MarkCause;
 use crate::decide;
 use crate::error::Error;
 use crate::measurement::Measurement;
 use crate::node_state::NodeState;
 use crate::one_change::Act;
 use crate::own_marks::OwnMarks;
-use crate::scontrol::Listed;
+use crate::scontrol::ListedNodes;
 use pmmpi::node::NodeKey;
 use pmmpi::record::civil_from_days;
 use serde::{Deserialize, Serialize};
@@ -122,13 +122,13 @@ impl Open {
         if is_done || (is_mark && result == Result::Failed) {
             let reason = self.act.reason().or(self.reason.as_deref());
             let found_by = self.found_by.clone();
-            let cause = reason.map(|reason| Cause { reason: reason.to_owned(), found_by });
+            let cause = reason.map(|reason| MarkCause { reason: reason.to_owned(), found_by });
             marks.note(&self.node, &self.act, cause);
         }
     }
 
     /// What became of the act, if the nodes are like this; `None` if pmmpi cannot read the node.
-    pub(crate) fn result(&self, listed: &Listed) -> Option<Result> {
+    pub(crate) fn result(&self, listed: &ListedNodes) -> Option<Result> {
         match listed.get(&self.node) {
             Some(Err(_)) => None,
             None => Some(Result::NodeGone),
@@ -187,7 +187,7 @@ impl Journal {
 
     /// The same without a lock, and without writing: an act without outcome is as these nodes show it. None if there is
     /// no journal.
-    pub(crate) fn read_marks(path: &Path, listed: &Listed) -> std::result::Result<OwnMarks, Error> {
+    pub(crate) fn read_marks(path: &Path, listed: &ListedNodes) -> std::result::Result<OwnMarks, Error> {
         let Some(Past { open, mut marks, .. }) = Past::of(path)? else { return Ok(OwnMarks::default()) };
         for open in &open {
             if let Some(result) = open.result(listed) {
@@ -202,7 +202,7 @@ impl Journal {
         &mut self,
         node: &str,
         act: &Act,
-        cause: Option<&Cause>,
+        cause: Option<&MarkCause>,
     ) -> std::result::Result<u64, Error> {
         let id = self.next_id;
         self.reserve().map_err(|reason| self.error("reserve room for", reason))?;
@@ -221,11 +221,15 @@ impl Journal {
 
     /// Writes this finding for each mark on the node, unless the log has it: each mark stays until a gate has measured all
     /// its findings.
-    pub(crate) fn keep_further(&mut self, node: &NodeState, cause: &Cause) -> std::result::Result<(), Error> {
+    pub(crate) fn keep_further(
+        &mut self,
+        node: &NodeState,
+        cause: &MarkCause,
+    ) -> std::result::Result<(), Error> {
         for mark in self.marks.of_node(&node.name).to_vec() {
             let (action, _) = mark.act.changes();
             if decide::is_marked(&action, node) && !cause.is_covered_by(&mark.causes) {
-                let Cause { reason, found_by } = cause.clone();
+                let MarkCause { reason, found_by } = cause.clone();
                 self.append(Entry::Finding { node: node.name.clone(), act: mark.act, reason, found_by })?;
             }
         }
@@ -356,7 +360,7 @@ impl Past {
                     open.insert(id, Open { id, node, act, reason, found_by, time });
                 }
                 Entry::Finding { node, act, reason, found_by } => {
-                    marks.note_further(&node, &act, Cause { reason, found_by });
+                    marks.note_further(&node, &act, MarkCause { reason, found_by });
                 }
                 Entry::Outcome { id, result, .. } => {
                     if let Some(closed) = open.remove(&id) {

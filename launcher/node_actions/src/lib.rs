@@ -40,13 +40,13 @@ mod slurm_names;
 mod fake;
 
 pub use decide::Skip;
-pub use error::{Error, ToolError, Why};
+pub use error::{Error, ScontrolFailure, ToolError};
 pub use journal::check_log;
 pub use limit::OverLimit;
 pub use mark_nodes::run;
 pub use measurement::Measurement;
 pub use node_state::{NodeState, Reason};
 pub use one_change::Act;
-pub use report::{Decision, Recovered, Report};
-pub use scontrol::{Listed, Scontrol, Slurm};
-pub use settings::{Action, Finding, MeasuredKernel, Settings};
+pub use report::{ActionsReport, Decision, Recovered};
+pub use scontrol::{ListedNodes, Scontrol, Slurm};
+pub use settings::{Action, ActionSettings, Finding, MeasuredKernel};

@@ -1,6 +1,6 @@
 //! The order of the work: lock the journal, read all nodes, decide, and then change one node after another.
 
-use crate::cause::Cause;
+use crate::cause::MarkCause;
 use crate::decide::{self, Skip, Wish};
 use crate::error::{Error, ToolError};
 use crate::gate_cover::GateCover;
@@ -12,9 +12,9 @@ use crate::node_state::NodeState;
 use crate::one_change::Act;
 use crate::own_marks::OwnMarks;
 use crate::reason;
-use crate::report::{Decision, Recovered, Report};
-use crate::scontrol::{Listed, Slurm};
-use crate::settings::{Finding, Settings};
+use crate::report::{ActionsReport, Decision, Recovered};
+use crate::scontrol::{ListedNodes, Slurm};
+use crate::settings::{ActionSettings, Finding};
 use crate::slurm_names::SlurmNames;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,17 +22,17 @@ use std::collections::{BTreeMap, BTreeSet};
 ///
 /// An error means that pmmpi acted on no node. A problem with one node is a [`Decision`], and pmmpi continues with
 /// the other nodes. If Slurm does not answer in time, or the journal cannot be written, pmmpi changes no more nodes
-/// ([`Report::stopped`]).
+/// ([`ActionsReport::stopped`]).
 pub fn run(
     findings: &[Finding],
     passed: &[String],
-    settings: &Settings,
+    settings: &ActionSettings,
     slurm: &dyn Slurm,
-) -> Result<Report, Error> {
+) -> Result<ActionsReport, Error> {
     settings.check()?;
     let mut journal = if settings.apply { Some(Journal::open(&settings.log)?) } else { None };
     let mut listed = slurm.nodes()?;
-    let mut report = Report::default();
+    let mut report = ActionsReport::default();
     if let Some(journal) = &mut journal {
         report.recovered = recover(journal, &listed)?;
     }
@@ -101,7 +101,7 @@ pub fn run(
 fn wishes(
     findings: &[Finding],
     passed: &[String],
-    settings: &Settings,
+    settings: &ActionSettings,
     own_marks: &OwnMarks,
 ) -> Vec<(String, Result<Wish, Skip>)> {
     let mut found: BTreeMap<&str, Vec<&Finding>> = BTreeMap::new();
@@ -123,7 +123,7 @@ fn wishes(
 }
 
 /// All findings on one node together.
-fn merged(findings: &[&Finding]) -> Cause {
+fn merged(findings: &[&Finding]) -> MarkCause {
     let (mut reasons, mut found_by): (Vec<&str>, Vec<Measurement>) = (Vec::new(), Vec::new());
     for finding in findings {
         if !reasons.contains(&finding.reason.as_str()) {
@@ -135,17 +135,22 @@ fn merged(findings: &[&Finding]) -> Cause {
             }
         }
     }
-    Cause { reason: reason::cleaned(&reasons.join("; ")), found_by }
+    MarkCause { reason: reason::cleaned(&reasons.join("; ")), found_by }
 }
 
 /// The act on a node in the state that was read first.
-fn plan(settings: &Settings, wish: &Wish, node: &str, listed: &mut Listed) -> Result<(Act, NodeState), Skip> {
+fn plan(
+    settings: &ActionSettings,
+    wish: &Wish,
+    node: &str,
+    listed: &mut ListedNodes,
+) -> Result<(Act, NodeState), Skip> {
     let state = listed.remove(node).ok_or(Skip::Unknown)?.map_err(Skip::Unreadable)?;
     Ok((decide::decide(&settings.action, wish, &state)?, state))
 }
 
 /// Writes an outcome for each intent that has none. An intent stays open while pmmpi cannot read its node.
-fn recover(journal: &mut Journal, listed: &Listed) -> Result<Vec<Recovered>, Error> {
+fn recover(journal: &mut Journal, listed: &ListedNodes) -> Result<Vec<Recovered>, Error> {
     let mut recovered = Vec::new();
     for open in journal.open_intents().to_vec() {
         let Some(result) = open.result(listed) else { continue };
@@ -168,7 +173,7 @@ fn recover(journal: &mut Journal, listed: &Listed) -> Result<Vec<Recovered>, Err
 
 /// One act on one node.
 struct One<'a> {
-    settings: &'a Settings,
+    settings: &'a ActionSettings,
     slurm: &'a dyn Slurm,
     journal: &'a mut Journal,
     /// Set if pmmpi must change no more nodes.

@@ -1,7 +1,7 @@
 //! The marks that pmmpi itself has set, as the journal has them. A reason that begins with `pmmpi:` does not show that the
 //! mark is unchanged: somebody may have added words for other people to it.
 
-use crate::cause::Cause;
+use crate::cause::MarkCause;
 use crate::one_change::Act;
 use crate::settings::Action;
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ pub(crate) struct OwnMark {
     /// The act that set it.
     pub act: Act,
     /// Why it is there: the finding that set it, and each further finding.
-    pub causes: Vec<Cause>,
+    pub causes: Vec<MarkCause>,
 }
 
 impl OwnMark {
@@ -32,7 +32,7 @@ pub(crate) struct OwnMarks(BTreeMap<String, Vec<OwnMark>>);
 
 impl OwnMarks {
     /// Notes an act that is done. `cause` is that of a mark; that of a feature is `None` in older logs.
-    pub(crate) fn note(&mut self, node: &str, act: &Act, cause: Option<Cause>) {
+    pub(crate) fn note(&mut self, node: &str, act: &Act, cause: Option<MarkCause>) {
         let (action, is_mark) = act.changes();
         let marks = self.0.entry(node.to_owned()).or_default();
         marks.retain(|mark| !mark.is_of(&action));
@@ -42,7 +42,7 @@ impl OwnMarks {
     }
 
     /// Notes a further finding on a node that has the mark of this act.
-    pub(crate) fn note_further(&mut self, node: &str, act: &Act, cause: Cause) {
+    pub(crate) fn note_further(&mut self, node: &str, act: &Act, cause: MarkCause) {
         let (action, _) = act.changes();
         let marks = self.0.entry(node.to_owned()).or_default();
         match marks.iter_mut().find(|mark| mark.is_of(&action)) {
@@ -66,8 +66,8 @@ impl OwnMarks {
 mod tests {
     use super::*;
 
-    fn cause(reason: &str) -> Cause {
-        Cause { reason: reason.to_owned(), found_by: Vec::new() }
+    fn cause(reason: &str) -> MarkCause {
+        MarkCause { reason: reason.to_owned(), found_by: Vec::new() }
     }
 
     fn drain(reason: &str) -> Act {

@@ -15,7 +15,7 @@ const PAUSE: Duration = Duration::from_millis(2);
 const GRACE: Duration = Duration::from_secs(1);
 
 /// How a program ended.
-pub(crate) enum End {
+pub(crate) enum ProgramEnd {
     NotStarted(io::Error),
     TooLong,
     TooMuch,
@@ -25,13 +25,13 @@ pub(crate) enum End {
 /// Runs a program to its end. The program inherits `kept`, so a lock of this file lasts until the program ends, even
 /// if this process is killed. The output goes to memory and not to a pipe, because a process that the program leaves
 /// behind could keep a pipe open.
-pub(crate) fn run(command: &mut Command, limit: Duration, kept: Option<&File>) -> End {
+pub(crate) fn run(command: &mut Command, limit: Duration, kept: Option<&File>) -> ProgramEnd {
     let deadline = Instant::now() + limit;
     let files = memory(c"stdout").and_then(|out| Ok((out, memory(c"stderr")?)));
     let prepared = files.and_then(|(out, err)| Ok((out.try_clone()?, err.try_clone()?, out, err)));
     let (child_out, child_err, mut out, mut err) = match prepared {
         Ok(files) => files,
-        Err(reason) => return End::NotStarted(reason),
+        Err(reason) => return ProgramEnd::NotStarted(reason),
     };
     command.stdin(Stdio::null()).stdout(child_out).stderr(child_err).process_group(0);
     if let Some(kept) = kept.map(AsRawFd::as_raw_fd) {
@@ -45,27 +45,31 @@ pub(crate) fn run(command: &mut Command, limit: Duration, kept: Option<&File>) -
     }
     let mut child = match command.spawn() {
         Ok(child) => child,
-        Err(reason) => return End::NotStarted(reason),
+        Err(reason) => return ProgramEnd::NotStarted(reason),
     };
     loop {
         let is_too_long = Instant::now() >= deadline;
         match child.try_wait() {
             Ok(Some(status)) => {
                 return match (all_of(&mut out), all_of(&mut err)) {
-                    (Ok(stdout), Ok(stderr)) => End::Ended { success: status.success(), stdout, stderr },
-                    _ => End::TooMuch,
+                    (Ok(stdout), Ok(stderr)) => {
+                        ProgramEnd::Ended { success: status.success(), stdout, stderr }
+                    }
+                    _ => ProgramEnd::TooMuch,
                 };
             }
-            Ok(None) if is_too_long => return killed(&mut child, End::TooLong),
-            Ok(None) if length(&out) + length(&err) > MOST_BYTES => return killed(&mut child, End::TooMuch),
+            Ok(None) if is_too_long => return killed(&mut child, ProgramEnd::TooLong),
+            Ok(None) if length(&out) + length(&err) > MOST_BYTES => {
+                return killed(&mut child, ProgramEnd::TooMuch);
+            }
             Ok(None) => std::thread::sleep(PAUSE),
-            Err(reason) => return killed(&mut child, End::NotStarted(reason)),
+            Err(reason) => return killed(&mut child, ProgramEnd::NotStarted(reason)),
         }
     }
 }
 
 /// Kills the program and the processes that it started.
-fn killed(child: &mut Child, end: End) -> End {
+fn killed(child: &mut Child, end: ProgramEnd) -> ProgramEnd {
     // SAFETY: the group is the child's own, and nothing has waited for the child yet.
     unsafe { libc::kill(-(child.id() as i32), libc::SIGKILL) };
     let deadline = Instant::now() + GRACE;
@@ -107,17 +111,18 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(60);
 
-    fn shell(script: &str, limit: Duration) -> End {
+    fn shell(script: &str, limit: Duration) -> ProgramEnd {
         run(Command::new("/bin/sh").args(["-c", script]), limit, None)
     }
 
     #[test]
     fn all_of_an_answer_is_read() {
-        let End::Ended { success, stdout, stderr } = shell("echo out; echo err >&2; exit 3", LONG) else {
+        let ProgramEnd::Ended { success, stdout, stderr } = shell("echo out; echo err >&2; exit 3", LONG)
+        else {
             panic!()
         };
         assert_eq!((success, &stdout[..], &stderr[..]), (false, &b"out\n"[..], &b"err\n"[..]));
-        let End::Ended { success: true, stdout, .. } = shell("head -c 3000000 /dev/zero", LONG) else {
+        let ProgramEnd::Ended { success: true, stdout, .. } = shell("head -c 3000000 /dev/zero", LONG) else {
             panic!()
         };
         assert_eq!(stdout.len(), 3_000_000);
@@ -127,22 +132,22 @@ mod tests {
     fn what_hangs_is_killed() {
         let limit = Duration::from_millis(100);
         for script in ["sleep 1000", "trap '' TERM; sleep 1000 & wait", "exec >&- 2>&-; sleep 1000"] {
-            assert!(matches!(shell(script, limit), End::TooLong), "{script}");
+            assert!(matches!(shell(script, limit), ProgramEnd::TooLong), "{script}");
         }
     }
 
     #[test]
     fn what_prints_without_end_is_killed() {
-        assert!(matches!(shell("cat /dev/zero", LONG), End::TooMuch));
+        assert!(matches!(shell("cat /dev/zero", LONG), ProgramEnd::TooMuch));
     }
 
     #[test]
     fn a_process_that_stays_is_not_waited_for() {
-        assert!(matches!(shell("sleep 5 & echo out", LONG), End::Ended { success: true, .. }));
+        assert!(matches!(shell("sleep 5 & echo out", LONG), ProgramEnd::Ended { success: true, .. }));
     }
 
     #[test]
     fn a_missing_program_is_an_end() {
-        assert!(matches!(run(&mut Command::new("/nonexistent"), LONG, None), End::NotStarted(_)));
+        assert!(matches!(run(&mut Command::new("/nonexistent"), LONG, None), ProgramEnd::NotStarted(_)));
     }
 }

@@ -9,7 +9,7 @@ use std::fmt;
 
 /// The result of [`run`](crate::run).
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub struct Report {
+pub struct ActionsReport {
     /// Acts for which an earlier pmmpi wrote no outcome, usually because it was killed.
     pub recovered: Vec<Recovered>,
     /// Set if more nodes were found slow than pmmpi may mark; then it marked none.
@@ -68,7 +68,7 @@ pub enum Decision {
     },
 }
 
-impl Report {
+impl ActionsReport {
     /// True if something needs an operator: a failed act, a node that pmmpi cannot find or read, a limit that was
     /// exceeded, or a stop.
     pub fn needs_attention(&self) -> bool {
@@ -125,7 +125,7 @@ impl fmt::Display for Recovered {
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for ActionsReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.recovered.iter().try_for_each(|recovered| writeln!(f, "{recovered}"))?;
         self.decisions.iter().try_for_each(|decision| writeln!(f, "{decision}"))?;

@@ -2,9 +2,9 @@
 
 mod rights;
 
-use crate::error::{ToolError, Why};
+use crate::error::{ScontrolFailure, ToolError};
 use crate::node_state::{self, NodeState};
-use crate::process::{self, End};
+use crate::process::{self, ProgramEnd};
 use std::collections::BTreeMap;
 use std::env;
 use std::fs::File;
@@ -20,12 +20,12 @@ const LIMIT: Duration = Duration::from_secs(30);
 const CONFUSING: [&str; 3] = ["SLURM_TIME_FORMAT", "SCONTROL_FEDERATION", "SCONTROL_FUTURE"];
 
 /// All nodes by name, or the text that says why pmmpi cannot read a node's record.
-pub type Listed = BTreeMap<String, Result<NodeState, String>>;
+pub type ListedNodes = BTreeMap<String, Result<NodeState, String>>;
 
 /// What pmmpi needs of Slurm.
 pub trait Slurm {
     /// Reads all nodes.
-    fn nodes(&self) -> Result<Listed, ToolError>;
+    fn nodes(&self) -> Result<ListedNodes, ToolError>;
 
     /// Reads one node.
     fn node(&self, name: &str) -> Result<NodeState, ToolError>;
@@ -50,7 +50,7 @@ impl Scontrol {
         // A relative folder would depend on the folder in which an operator, often root, calls pmmpi.
         let folders = env::split_paths(&path).filter(|folder| folder.is_absolute());
         let program = folders.map(|folder| folder.join(PROGRAM)).find(|path| is_executable(path));
-        let missing = || ToolError { command: PROGRAM.to_owned(), why: Why::Missing };
+        let missing = || ToolError { command: PROGRAM.to_owned(), why: ScontrolFailure::Missing };
         Ok(Self { program: program.ok_or_else(missing)?, limit: LIMIT })
     }
 
@@ -60,30 +60,39 @@ impl Scontrol {
         command.args(arguments).env("LC_ALL", "C");
         CONFUSING.iter().for_each(|name| _ = command.env_remove(name));
         match process::run(&mut command, self.limit, lock) {
-            End::NotStarted(reason) => fail(Why::NotStarted(format!("{}: {reason}", self.program.display()))),
-            End::TooLong => fail(Why::TooLong(self.limit)),
-            End::TooMuch => fail(Why::Unreadable("the output is too long".to_owned())),
-            End::Ended { success: true, stdout, .. } => Ok(String::from_utf8_lossy(&stdout).into_owned()),
-            End::Ended { success: false, stdout, stderr } => fail(Why::Failed(complaint(&stdout, &stderr))),
+            ProgramEnd::NotStarted(reason) => {
+                fail(ScontrolFailure::NotStarted(format!("{}: {reason}", self.program.display())))
+            }
+            ProgramEnd::TooLong => fail(ScontrolFailure::TooLong(self.limit)),
+            ProgramEnd::TooMuch => fail(ScontrolFailure::Unreadable("the output is too long".to_owned())),
+            ProgramEnd::Ended { success: true, stdout, .. } => {
+                Ok(String::from_utf8_lossy(&stdout).into_owned())
+            }
+            ProgramEnd::Ended { success: false, stdout, stderr } => {
+                fail(ScontrolFailure::Failed(complaint(&stdout, &stderr)))
+            }
         }
     }
 
-    fn show(&self, arguments: &[&str]) -> Result<Listed, ToolError> {
+    fn show(&self, arguments: &[&str]) -> Result<ListedNodes, ToolError> {
         let output = self.call(arguments, None)?;
-        node_state::read_all(&output)
-            .map_err(|what| ToolError { command: command_line(arguments), why: Why::Unreadable(what) })
+        node_state::read_all(&output).map_err(|what| ToolError {
+            command: command_line(arguments),
+            why: ScontrolFailure::Unreadable(what),
+        })
     }
 }
 
 impl Slurm for Scontrol {
-    fn nodes(&self) -> Result<Listed, ToolError> {
+    fn nodes(&self) -> Result<ListedNodes, ToolError> {
         // Also nodes of hidden partitions.
         self.show(&["--all", "show", "node"])
     }
 
     fn node(&self, name: &str) -> Result<NodeState, ToolError> {
         let arguments = ["--all", "show", "node", name];
-        let unreadable = |what| ToolError { command: command_line(&arguments), why: Why::Unreadable(what) };
+        let unreadable =
+            |what| ToolError { command: command_line(&arguments), why: ScontrolFailure::Unreadable(what) };
         let mut nodes = self.show(&arguments)?;
         match (nodes.remove(name), nodes.is_empty()) {
             (Some(node), true) => node.map_err(unreadable),
@@ -132,7 +141,7 @@ mod tests {
         (folder, Scontrol { program, limit: Duration::from_secs(60) })
     }
 
-    fn why(script: &str) -> Why {
+    fn why(script: &str) -> ScontrolFailure {
         scripted(script).1.node("a").unwrap_err().why
     }
 
@@ -145,16 +154,22 @@ mod tests {
 
     #[test]
     fn failures_name_the_command_and_what_to_do() {
-        assert_eq!(why("echo 'Node a not found'; exit 1"), Why::Failed("Node a not found".to_owned()));
-        assert_eq!(why("exit 1"), Why::Failed("it printed no message".to_owned()));
-        assert!(matches!(why("echo rubbish"), Why::Unreadable(_)));
-        assert!(matches!(why("true"), Why::Unreadable(_)));
+        assert_eq!(
+            why("echo 'Node a not found'; exit 1"),
+            ScontrolFailure::Failed("Node a not found".to_owned())
+        );
+        assert_eq!(why("exit 1"), ScontrolFailure::Failed("it printed no message".to_owned()));
+        assert!(matches!(why("echo rubbish"), ScontrolFailure::Unreadable(_)));
+        assert!(matches!(why("true"), ScontrolFailure::Unreadable(_)));
         // A name of several nodes, or of another node.
         assert!(matches!(
             why(&format!("printf '{RECORD}{}'", RECORD.replace("=a", "=b"))),
-            Why::Unreadable(_)
+            ScontrolFailure::Unreadable(_)
         ));
-        assert!(matches!(why(&format!("printf '{}'", RECORD.replace("=a", "=b"))), Why::Unreadable(_)));
+        assert!(matches!(
+            why(&format!("printf '{}'", RECORD.replace("=a", "=b"))),
+            ScontrolFailure::Unreadable(_)
+        ));
         let (_folder, mut slurm) = scripted("sleep 1000");
         slurm.limit = Duration::from_millis(50);
         let error = slurm.node("a").unwrap_err();
@@ -165,7 +180,7 @@ mod tests {
              that Slurm's controller answers"
         );
         slurm.program = "/nonexistent/scontrol".into();
-        assert!(matches!(slurm.node("a").unwrap_err().why, Why::NotStarted(_)));
+        assert!(matches!(slurm.node("a").unwrap_err().why, ScontrolFailure::NotStarted(_)));
     }
 
     #[test]

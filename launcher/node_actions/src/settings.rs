@@ -53,7 +53,7 @@ impl Action {
 
 /// Settings of [`run`](crate::run).
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct ActionSettings {
     /// How to mark slow nodes.
     pub action: Action,
     /// The most nodes that may carry pmmpi's mark at once. `None`: 5 % of the fleet, at least 1 and at most 10.
@@ -68,7 +68,7 @@ pub struct Settings {
     pub log: PathBuf,
 }
 
-impl Settings {
+impl ActionSettings {
     /// Refuses a feature that could be the site's own.
     pub(crate) fn check(&self) -> Result<(), Error> {
         let Action::Feature(name) = &self.action else { return Ok(()) };
@@ -91,7 +91,7 @@ mod tests {
     fn a_feature_of_the_site_is_refused() {
         let check = |action| {
             let (kernels, log) = (Vec::new(), PathBuf::new());
-            Settings { action, max_nodes: None, kernels, fleet: 1, apply: true, log }.check().is_ok()
+            ActionSettings { action, max_nodes: None, kernels, fleet: 1, apply: true, log }.check().is_ok()
         };
         assert!(check(Action::Drain) && check(Action::Comment) && check(Action::feature()));
         for name in ["gpu", "", "pmmpi slow", "pmmpi,gpu", "pmmpi=", "pmmpi&a", &"pmmpi".repeat(20)] {

@@ -4,7 +4,7 @@
 //! `NodeHostName` is the host's name.
 
 use crate::decide::Skip;
-use crate::scontrol::Listed;
+use crate::scontrol::ListedNodes;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The nodes of Slurm by their names.
@@ -17,7 +17,7 @@ pub(crate) struct SlurmNames {
 
 impl SlurmNames {
     /// The names of all nodes.
-    pub(crate) fn of(listed: &Listed) -> Self {
+    pub(crate) fn of(listed: &ListedNodes) -> Self {
         let mut nodes: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         let mut host_names = BTreeMap::new();
         for (node, state) in listed {
@@ -68,7 +68,7 @@ mod tests {
     use crate::fake::node;
 
     fn names(nodes: &[(&str, Option<&str>)]) -> SlurmNames {
-        let mut listed = Listed::new();
+        let mut listed = ListedNodes::new();
         for (name, host_name) in nodes {
             let mut state = node(name, "IDLE", None);
             state.host_name = host_name.map(str::to_owned);

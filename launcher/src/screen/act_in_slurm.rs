@@ -3,7 +3,8 @@
 use crate::cli::options::{ActArgs, ApplyArg};
 use pmmpi::record::End;
 use pmmpi_node_actions::{
-    Action, Error, Finding, MeasuredKernel, Report, Scontrol, Settings, dry_run, run as run_actions,
+    Action, ActionSettings, ActionsReport, Error, Finding, MeasuredKernel, Scontrol, dry_run,
+    run as run_actions,
 };
 use pmmpi_workload::Failure;
 use pmmpi_workload::console::say;
@@ -66,7 +67,7 @@ pub fn run(typed: &ActArgs) -> Result<End, Failure> {
         ApplyArg::Comment => Action::Comment,
         ApplyArg::Feature => Action::feature(),
     };
-    let settings = Settings {
+    let settings = ActionSettings {
         action,
         max_nodes: typed.max_nodes,
         kernels: read.kernels,
@@ -110,9 +111,9 @@ pub fn run(typed: &ActArgs) -> Result<End, Failure> {
 fn act(
     findings: &[Finding],
     passed: &[String],
-    settings: &Settings,
+    settings: &ActionSettings,
     slurm: &Scontrol,
-) -> Result<Report, Error> {
+) -> Result<ActionsReport, Error> {
     let deadline = Instant::now() + PATIENCE;
     let mut is_waiting = false;
     loop {

@@ -15,8 +15,8 @@ fn drain() -> Act {
     Act::Drain("pmmpi: slow".to_owned())
 }
 
-fn cause(reason: &str) -> Cause {
-    Cause { reason: reason.to_owned(), found_by: Vec::new() }
+fn cause(reason: &str) -> MarkCause {
+    MarkCause { reason: reason.to_owned(), found_by: Vec::new() }
 }
 
 fn outcome(id: u64) -> Entry {
@@ -45,7 +45,7 @@ fn an_intent_is_open_until_its_outcome() {
 #[test]
 fn the_last_mark_on_a_node_is_known() {
     let (_folder, path) = place();
-    assert_eq!(Journal::read_marks(&path, &Listed::new()).unwrap().mark("a", &Action::Drain), None);
+    assert_eq!(Journal::read_marks(&path, &ListedNodes::new()).unwrap().mark("a", &Action::Drain), None);
     let of = |marks: &OwnMarks, action| marks.mark("a", &action).and_then(OwnMark::reason).map(str::to_owned);
     let mut journal = Journal::open(&path).unwrap();
     let ended = |id, result| Entry::Outcome {
@@ -76,7 +76,7 @@ fn the_last_mark_on_a_node_is_known() {
     journal.append(ended(open.id, Result::FoundDone)).unwrap();
     let id = journal.intend("a", &Act::Resume, None).unwrap();
     journal.append(ended(id, Result::Done)).unwrap();
-    let marks = Journal::read_marks(&path, &Listed::new()).unwrap();
+    let marks = Journal::read_marks(&path, &ListedNodes::new()).unwrap();
     assert_eq!(of(&marks, Action::Drain), None);
     assert_eq!(of(&marks, Action::feature()).as_deref(), Some("pmmpi: noisy"));
 }
@@ -191,7 +191,7 @@ fn an_intent_has_what_found_the_node() {
     let mut journal = Journal::open(&path).unwrap();
     let options = vec!["--memory".to_owned(), "85%".to_owned()];
     let found_by = vec![Measurement { kernel: "triad".to_owned(), options, ..Measurement::default() }];
-    let slow = Cause { found_by, ..cause("pmmpi: slow") };
+    let slow = MarkCause { found_by, ..cause("pmmpi: slow") };
     let id = journal.intend("a", &drain(), Some(&slow)).unwrap();
     journal.append(outcome(id)).unwrap();
     drop(journal);
@@ -204,7 +204,7 @@ fn an_intent_has_what_found_the_node() {
     assert_eq!((&lines[1]["found_by"], lines[1].get("reason")), (&measured, None));
     let further = ["entry", "act", "text", "reason"].map(|key| lines[4][key].as_str().unwrap());
     assert_eq!(further, ["finding", "drain", "pmmpi: slow", "pmmpi: wrong"]);
-    let marks = Journal::read_marks(&path, &Listed::new()).unwrap();
+    let marks = Journal::read_marks(&path, &ListedNodes::new()).unwrap();
     assert_eq!(marks.mark("a", &Action::Drain).unwrap().causes, [slow, cause("pmmpi: wrong")]);
 }
 
@@ -216,7 +216,8 @@ fn an_entry_that_is_too_long_is_refused() {
     let before = fs::read(&path).unwrap();
     let options = vec!["x".repeat(1 << 20)];
     let found_by = vec![Measurement { kernel: "solver".to_owned(), options, ..Measurement::default() }];
-    let error = journal.intend("a", &drain(), Some(&Cause { found_by, ..cause("pmmpi: slow") })).unwrap_err();
+    let error =
+        journal.intend("a", &drain(), Some(&MarkCause { found_by, ..cause("pmmpi: slow") })).unwrap_err();
     assert!(error.to_string().contains("this entry is longer than 1 MiB"), "{error}");
     assert_eq!(fs::read(&path).unwrap(), before);
     journal.intend("a", &drain(), Some(&cause("pmmpi: slow"))).unwrap();
@@ -229,12 +230,12 @@ fn an_act_without_outcome_is_as_the_node_shows_it() {
     Journal::open(&path).unwrap().intend("a", &drain(), Some(&cause("pmmpi: slow"))).unwrap();
     let before = fs::read(&path).unwrap();
     for (state, reason, is_marked) in [("IDLE+DRAIN", Some("pmmpi: slow"), true), ("IDLE", None, false)] {
-        let listed = Listed::from([("a".to_owned(), Ok(node("a", state, reason)))]);
+        let listed = ListedNodes::from([("a".to_owned(), Ok(node("a", state, reason)))]);
         let marks = Journal::read_marks(&path, &listed).unwrap();
         assert_eq!(marks.mark("a", &Action::Drain).is_some(), is_marked, "{state}");
     }
-    let unread = Listed::from([("a".to_owned(), Err("cut".to_owned()))]);
-    for listed in [Listed::new(), unread] {
+    let unread = ListedNodes::from([("a".to_owned(), Err("cut".to_owned()))]);
+    for listed in [ListedNodes::new(), unread] {
         assert!(Journal::read_marks(&path, &listed).unwrap().of_node("a").is_empty());
     }
     assert_eq!(fs::read(&path).unwrap(), before);

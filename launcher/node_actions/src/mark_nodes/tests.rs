@@ -3,8 +3,8 @@ mod dry_run_after_a_kill;
 mod unreadable_nodes;
 
 use super::*;
-use crate::error::Why;
-use crate::fake::{Fake, Moment, node};
+use crate::error::ScontrolFailure;
+use crate::fake::{Fake, SlurmCall, node};
 use crate::settings::{Action, MeasuredKernel};
 use proptest::prelude::*;
 use std::cell::Cell;
@@ -24,10 +24,10 @@ impl Place {
         Self(TempDir::new().unwrap())
     }
 
-    fn settings(&self, action: Action) -> Settings {
+    fn settings(&self, action: Action) -> ActionSettings {
         let log = self.0.path().join("log");
         let kernels = kernels(&[("triad", "memory")]);
-        Settings { action, max_nodes: Some(100), kernels, fleet: 100, apply: true, log }
+        ActionSettings { action, max_nodes: Some(100), kernels, fleet: 100, apply: true, log }
     }
 
     /// Writes into the log that pmmpi has marked these nodes.
@@ -39,7 +39,7 @@ impl Place {
             Action::Feature(name) => Act::AddFeature(name.clone()),
         };
         for name in nodes {
-            let cause = Cause { reason: REASON.to_owned(), found_by: Vec::new() };
+            let cause = MarkCause { reason: REASON.to_owned(), found_by: Vec::new() };
             let id = journal.intend(name, &act, Some(&cause)).unwrap();
             let (node, result) = (name.to_string(), journal::Result::Done);
             journal
@@ -137,7 +137,7 @@ fn a_dry_run_shows_the_commands_and_changes_nothing() {
     let (place, slurm) =
         (Place::new(), Fake::new([node("a", "IDLE", None), node("b", "DOWN", Some("dead"))]));
     let slurm = slurm.with(|moment, _| {
-        assert_eq!(moment, Moment::ReadAll);
+        assert_eq!(moment, SlurmCall::ReadAll);
         None
     });
     let mut settings = place.settings(Action::Drain);
@@ -237,12 +237,12 @@ fn only_a_mark_that_the_log_has_is_removed() {
         run(&slow(&["b"]), &[], &settings, &slurm).unwrap();
         let before = slurm.all();
         for apply in [true, false] {
-            let settings = Settings { apply, ..settings.clone() };
+            let settings = ActionSettings { apply, ..settings.clone() };
             let report = run(&[], &names(&["a"]), &settings, &slurm).unwrap();
             assert_eq!(report.decisions, [Decision::Skipped { node: "a".to_owned(), why: Skip::NotLogged }]);
         }
         // The marks still count for the limit.
-        let full = Settings { max_nodes: Some(2), ..settings.clone() };
+        let full = ActionSettings { max_nodes: Some(2), ..settings.clone() };
         assert_eq!(run(&slow(&["c"]), &[], &full, &slurm).unwrap().over_limit.unwrap().marked_before, 2);
         assert_eq!(slurm.all(), before, "{action:?}");
         std::fs::rename(&lost, &settings.log).unwrap();
@@ -259,7 +259,7 @@ fn a_mark_that_somebody_changed_stays() {
         let settings = place.settings(action.clone());
         run(&slow(&["a"]), &[], &settings, &slurm).unwrap();
         // Before the first read, or between the reads.
-        for changes_at in [Moment::ReadAll, Moment::Read("a".to_owned())] {
+        for changes_at in [SlurmCall::ReadAll, SlurmCall::Read("a".to_owned())] {
             let mut own = Some(slurm.of("a"));
             let mut theirs = slurm.of("a");
             theirs.comment = theirs.comment.replace("xyz", "xyz, DIMM pulled");
@@ -343,7 +343,7 @@ fn a_node_that_others_take_in_the_meantime_is_left_alone() {
             place.has_marked(&action, &["a"]);
         }
         let slurm = slurm.with(move |moment, nodes| {
-            if moment == Moment::Read("a".to_owned()) {
+            if moment == SlurmCall::Read("a".to_owned()) {
                 nodes.insert("a".to_owned(), theirs());
             }
             None
@@ -365,7 +365,7 @@ fn a_node_that_others_take_in_the_meantime_is_left_alone() {
 fn a_comment_that_others_write_in_the_meantime_stays() {
     let (place, slurm) = (Place::new(), Fake::new([node("a", "IDLE", None)]));
     let slurm = slurm.with(|moment, nodes| {
-        if moment == Moment::Read("a".to_owned()) && nodes["a"].comment.is_empty() {
+        if moment == SlurmCall::Read("a".to_owned()) && nodes["a"].comment.is_empty() {
             nodes.get_mut("a").unwrap().comment = "new fan".to_owned();
         }
         None
@@ -379,7 +379,7 @@ fn a_comment_that_others_write_in_the_meantime_stays() {
 fn a_node_that_is_not_as_wanted_is_reported() {
     let (place, slurm) = (Place::new(), Fake::new([node("a", "IDLE", None)]));
     let slurm = slurm.with(|moment, nodes| {
-        if moment == Moment::AfterUpdate("a".to_owned()) {
+        if moment == SlurmCall::AfterUpdate("a".to_owned()) {
             nodes.insert("a".to_owned(), node("a", "DOWN", Some("dead")));
         }
         None
@@ -395,7 +395,7 @@ fn a_node_that_is_not_as_wanted_is_reported() {
 fn a_comment_of_others_that_changed_is_reported() {
     let (place, slurm) = (Place::new(), Fake::new([node("a", "IDLE", None)]));
     let slurm = slurm.with(|moment, nodes| {
-        if moment == Moment::AfterUpdate("a".to_owned()) {
+        if moment == SlurmCall::AfterUpdate("a".to_owned()) {
             nodes.get_mut("a").unwrap().comment.push_str(" by eva");
         }
         None
@@ -406,11 +406,11 @@ fn a_comment_of_others_that_changed_is_reported() {
 
 #[test]
 fn a_failure_of_one_node_does_not_stop_the_others() {
-    let failure = || Some(Why::Failed("Invalid node state specified".to_owned()));
+    let failure = || Some(ScontrolFailure::Failed("Invalid node state specified".to_owned()));
     let cases = [
-        Moment::Read("a".to_owned()),
-        Moment::BeforeUpdate("a".to_owned()),
-        Moment::AfterUpdate("a".to_owned()),
+        SlurmCall::Read("a".to_owned()),
+        SlurmCall::BeforeUpdate("a".to_owned()),
+        SlurmCall::AfterUpdate("a".to_owned()),
     ];
     for case in cases {
         let (place, slurm) = (Place::new(), Fake::new(["a", "b"].map(|name| node(name, "IDLE", None))));
@@ -418,7 +418,7 @@ fn a_failure_of_one_node_does_not_stop_the_others() {
         let slurm = slurm.with(move |moment, _| if moment == at { failure() } else { None });
         let report = run(&slow(&["a", "b"]), &[], &place.settings(Action::Drain), &slurm).unwrap();
         // If Slurm did what it called a failure, the node is as wanted.
-        let is_a_done = case == Moment::AfterUpdate("a".to_owned());
+        let is_a_done = case == SlurmCall::AfterUpdate("a".to_owned());
         assert_eq!(
             report.decisions.iter().map(is_done).collect::<Vec<_>>(),
             [is_a_done, true],
@@ -435,35 +435,36 @@ fn a_failure_of_one_node_does_not_stop_the_others() {
 #[test]
 fn a_slurm_that_hangs_stops_the_run() {
     let cases = [
-        Moment::Read("a".to_owned()),
-        Moment::BeforeUpdate("a".to_owned()),
-        Moment::AfterUpdate("a".to_owned()),
+        SlurmCall::Read("a".to_owned()),
+        SlurmCall::BeforeUpdate("a".to_owned()),
+        SlurmCall::AfterUpdate("a".to_owned()),
     ];
     for case in cases {
         let (place, slurm) = (Place::new(), Fake::new(["a", "b"].map(|name| node(name, "IDLE", None))));
         let at = case.clone();
-        let slurm =
-            slurm.with(move |moment, _| (moment == at).then_some(Why::TooLong(Duration::from_secs(30))));
+        let slurm = slurm.with(move |moment, _| {
+            (moment == at).then_some(ScontrolFailure::TooLong(Duration::from_secs(30)))
+        });
         let report = run(&slow(&["a", "b"]), &[], &place.settings(Action::Drain), &slurm).unwrap();
         let b = &report.decisions[1];
         assert!(matches!(b, Decision::Skipped { why: Skip::Stopped(_), .. }), "{case:?} {report}");
         assert!(!slurm.of("b").has_drain() && report.stopped.is_some() && report.needs_attention());
         // Slurm may still act on a request of which pmmpi knows no end.
         let open = Journal::open(&place.settings(Action::Drain).log).unwrap().open_intents().len();
-        assert_eq!(open, usize::from(case == Moment::BeforeUpdate("a".to_owned())), "{case:?}");
+        assert_eq!(open, usize::from(case == SlurmCall::BeforeUpdate("a".to_owned())), "{case:?}");
     }
 }
 
 #[test]
 fn a_missing_slurm_is_an_error_and_not_a_finding() {
     for why in [
-        Why::Missing,
-        Why::TooLong(Duration::from_secs(30)),
-        Why::Failed("x".to_owned()),
-        Why::Unreadable("x".to_owned()),
+        ScontrolFailure::Missing,
+        ScontrolFailure::TooLong(Duration::from_secs(30)),
+        ScontrolFailure::Failed("x".to_owned()),
+        ScontrolFailure::Unreadable("x".to_owned()),
     ] {
         let (place, slurm) = (Place::new(), Fake::new([node("a", "IDLE", None)]));
-        let slurm = slurm.with(move |moment, _| (moment == Moment::ReadAll).then(|| why.clone()));
+        let slurm = slurm.with(move |moment, _| (moment == SlurmCall::ReadAll).then(|| why.clone()));
         let error = run(&slow(&["a"]), &[], &place.settings(Action::Drain), &slurm).unwrap_err();
         assert!(matches!(error, Error::Tool(_)) && slurm.updates().is_empty());
     }
@@ -473,13 +474,13 @@ fn a_missing_slurm_is_an_error_and_not_a_finding() {
 fn without_a_log_nothing_happens() {
     let (place, slurm) = (Place::new(), Fake::new([node("a", "IDLE", None)]));
     for log in ["/proc/nowhere/log", "/dev/full", "/"] {
-        let settings = Settings { log: PathBuf::from(log), ..place.settings(Action::Drain) };
+        let settings = ActionSettings { log: PathBuf::from(log), ..place.settings(Action::Drain) };
         assert!(run(&slow(&["a"]), &[], &settings, &slurm).is_err(), "{log}");
     }
     // Somebody removes it during the run.
     let log = place.settings(Action::Drain).log;
     slurm.hook(move |moment, _| {
-        if moment == Moment::ReadAll {
+        if moment == SlurmCall::ReadAll {
             std::fs::remove_file(&log).unwrap();
         }
         None
@@ -500,9 +501,9 @@ fn two_at_once_do_not_act() {
 #[test]
 fn after_a_kill_the_next_run_writes_what_it_finds() {
     let cases = [
-        (Moment::Read("a".to_owned()), "found_not_done"),
-        (Moment::BeforeUpdate("a".to_owned()), "found_not_done"),
-        (Moment::AfterUpdate("a".to_owned()), "found_done"),
+        (SlurmCall::Read("a".to_owned()), "found_not_done"),
+        (SlurmCall::BeforeUpdate("a".to_owned()), "found_not_done"),
+        (SlurmCall::AfterUpdate("a".to_owned()), "found_done"),
     ];
     for (case, found) in cases {
         let (place, slurm) = (Place::new(), Fake::new([node("a", "IDLE", None)]));
@@ -529,7 +530,7 @@ fn an_intent_of_a_node_that_slurm_no_longer_has_is_closed() {
 }
 
 /// Ends the run at this moment, as SIGKILL would.
-fn kill_at(slurm: &Fake, at: Moment) {
+fn kill_at(slurm: &Fake, at: SlurmCall) {
     slurm.hook(move |moment, _| {
         if moment == at {
             std::panic::resume_unwind(Box::new("killed"));

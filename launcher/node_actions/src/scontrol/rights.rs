@@ -1,7 +1,7 @@
 //! Whether this user may change nodes.
 
 use super::Scontrol;
-use crate::error::{ToolError, Why};
+use crate::error::{ScontrolFailure, ToolError};
 
 /// A change of a node that no site has. Slurm checks the right before it looks for the node, so it changes nothing, and
 /// its answer shows whether it would. Settings of Slurm would show less: scontrol may be a script that calls sudo.
@@ -13,7 +13,9 @@ impl Scontrol {
     /// Slurm's message if this user certainly may not change nodes. `None` if the user may, or if pmmpi cannot find this
     /// out. Changes nothing.
     pub fn why_not_allowed(&self) -> Option<String> {
-        let ToolError { why: Why::Failed(message), .. } = self.call(&ASK, None).err()? else { return None };
+        let ToolError { why: ScontrolFailure::Failed(message), .. } = self.call(&ASK, None).err()? else {
+            return None;
+        };
         REFUSALS.iter().any(|refusal| message.contains(refusal)).then_some(message)
     }
 }

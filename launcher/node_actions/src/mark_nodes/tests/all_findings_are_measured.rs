@@ -24,8 +24,8 @@ fn triad(options: &[&str]) -> MeasuredKernel {
 }
 
 /// What pmmpi says after a gate with these kernels that node a has passed; empty if it removes the mark.
-fn gate(settings: &Settings, slurm: &Fake, kernels: Vec<MeasuredKernel>) -> String {
-    let report = run(&[], &names(&["a"]), &Settings { kernels, ..settings.clone() }, slurm).unwrap();
+fn gate(settings: &ActionSettings, slurm: &Fake, kernels: Vec<MeasuredKernel>) -> String {
+    let report = run(&[], &names(&["a"]), &ActionSettings { kernels, ..settings.clone() }, slurm).unwrap();
     if is_done(&report.decisions[0]) { String::new() } else { report.to_string() }
 }
 
@@ -102,7 +102,7 @@ fn a_finding_counts_although_the_limit_allows_no_mark() {
     let (place, slurm) = (Place::new(), Fake::new([node("a", "IDLE", None)]));
     let settings = place.settings(Action::Drain);
     run(&finding(COMPUTE, "fma", &[]), &[], &settings, &slurm).unwrap();
-    let full = Settings { max_nodes: Some(0), ..settings.clone() };
+    let full = ActionSettings { max_nodes: Some(0), ..settings.clone() };
     let report = run(&finding(WRONG, "triad", &[]), &[], &full, &slurm).unwrap();
     assert!(report.over_limit.is_some(), "{report}");
     assert!(gate(&settings, &slurm, vec![fma()]).contains(WRONG));
@@ -127,7 +127,7 @@ fn a_finding_of_an_earlier_mark_does_not_count() {
     let settings = place.settings(Action::Drain);
     run(&finding(WRONG, "triad", &[]), &[], &settings, &slurm).unwrap();
     slurm.hook(|moment, nodes| {
-        if moment == Moment::ReadAll {
+        if moment == SlurmCall::ReadAll {
             nodes.insert("a".to_owned(), node("a", "IDLE", None));
         }
         None
@@ -144,7 +144,7 @@ fn a_dry_run_keeps_no_finding() {
     let settings = place.settings(Action::Drain);
     run(&finding(COMPUTE, "fma", &[]), &[], &settings, &slurm).unwrap();
     let before = place.log();
-    let dry = Settings { apply: false, ..settings.clone() };
+    let dry = ActionSettings { apply: false, ..settings.clone() };
     run(&finding(WRONG, "triad", &[]), &[], &dry, &slurm).unwrap();
     assert_eq!(place.log(), before);
 }

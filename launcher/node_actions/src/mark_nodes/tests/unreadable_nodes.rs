@@ -8,11 +8,11 @@ fn a_mark_of_the_log_counts_for_the_limit() {
         let nodes = ["a", "b", "c"].map(|name| node(name, "IDLE", None));
         let (place, slurm) = (Place::new(), Fake::new(nodes));
         place.has_marked(&action, &["b"]);
-        let full = Settings { max_nodes: Some(1), ..place.settings(action.clone()) };
+        let full = ActionSettings { max_nodes: Some(1), ..place.settings(action.clone()) };
         // c never had a mark.
         slurm.cannot_read(&["b", "c"]);
         for apply in [true, false] {
-            let settings = Settings { apply, ..full.clone() };
+            let settings = ActionSettings { apply, ..full.clone() };
             let report = run(&slow(&["a"]), &[], &settings, &slurm).unwrap();
             assert_eq!(report.over_limit.unwrap().marked_before, 1, "{action:?} {apply}");
         }
@@ -25,8 +25,8 @@ fn a_mark_of_the_log_counts_for_the_limit() {
 #[test]
 fn a_mark_without_outcome_counts_for_the_limit() {
     let (place, slurm) = (Place::new(), Fake::new(["a", "b"].map(|name| node(name, "IDLE", None))));
-    let settings = Settings { max_nodes: Some(1), ..place.settings(Action::Drain) };
-    kill_at(&slurm, Moment::AfterUpdate("b".to_owned()));
+    let settings = ActionSettings { max_nodes: Some(1), ..place.settings(Action::Drain) };
+    kill_at(&slurm, SlurmCall::AfterUpdate("b".to_owned()));
     assert!(catch_unwind(AssertUnwindSafe(|| run(&slow(&["b"]), &[], &settings, &slurm))).is_err());
     slurm.hook(|_, _| None);
     slurm.cannot_read(&["b"]);
