@@ -10,7 +10,7 @@ use pmmpi_events::readings::readings;
 use rig::cluster::machine;
 use rig::counting::{Counted, alone, handed_down};
 use rig::known_counts::{Pages, Watched, turns};
-use rig::perf_rights::{Kernel, time_stamp_counter, wrong_cells};
+use rig::perf_rights::{LinuxKernel, time_stamp_counter, wrong_cells};
 use rig::tool::target;
 use rig::users::{Paranoid, is_root, pin};
 use std::path::{Path, PathBuf};
@@ -45,7 +45,7 @@ fn program() -> PathBuf {
 #[test]
 fn each_user_may_count_what_each_level_allows_and_is_told_what_mends_the_rest() {
     let _alone = machine();
-    let (asked, wrong) = wrong_cells(&program(), Kernel::running()).unwrap();
+    let (asked, wrong) = wrong_cells(&program(), LinuxKernel::running()).unwrap();
     assert!(asked >= if is_root() { 6 * 4 * 8 } else { 8 } && wrong.is_empty(), "{wrong:#?}");
 }
 

@@ -2,7 +2,7 @@
 
 use rig::Mpi;
 use rig::cluster::Job;
-use rig::perf_rights::Kernel;
+use rig::perf_rights::LinuxKernel;
 use rig::tool::{Folder, Output, for_anybody, pmmpi, run, target};
 use serde_json::Value;
 use std::path::Path;
@@ -74,7 +74,7 @@ fn what_is_found_is_what_the_kernel_says() {
     // x86 shows this itself; on other processors the firmware may.
     let is_virtual = check(&value, "hypervisor")["status"] == "limits";
     assert!(is_virtual || !file("/proc/cpuinfo").unwrap().contains(" hypervisor"));
-    if is_virtual && !Kernel::running().has_pmu {
+    if is_virtual && !LinuxKernel::running().has_pmu {
         assert!(text(&value, "pmu", "found").contains("no hardware counters (virtual machine"));
         assert!(text(&value, "pmu", "fix").contains("-cpu host,pmu=on"));
     }

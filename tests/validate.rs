@@ -3,7 +3,7 @@
 use pmmpi::node::NodeFacts;
 use pmmpi_events::validation::{self, EventVerdict, Trust};
 use rig::cluster::machine;
-use rig::perf_rights::Kernel;
+use rig::perf_rights::LinuxKernel;
 use rig::tool::{Folder, Output, pmmpi, run, start};
 use serde_json::Value;
 use std::fs;
@@ -118,7 +118,7 @@ fn what_is_not_counted_here_says_why() {
         run(validate(folder.path()).args(["--format", "json", "--kernel", "loads", "--kernel", "triad"]));
     let found = findings(&output);
     assert_of_the_schema(&found);
-    let pmu = Kernel::running().has_pmu;
+    let pmu = LinuxKernel::running().has_pmu;
     for (kernel, event) in [("loads", "L1-dcache-loads"), ("triad", "instructions")] {
         let check = check(&found, kernel, event);
         let low = check["expected"][0].as_f64().unwrap();

@@ -19,8 +19,8 @@ pub use ceilings::last_level_caches;
 pub use memory::{caches_of, limit_bytes};
 
 use crate::cli::options::{FormatArg, Validation};
-use findings::{EventCheck, Findings, OnKind, StoredAt};
-use measure_kernel::{Measured, Place, Repeats, repeat};
+use findings::{EventCheck, OnKind, StoredAt, ValidationFindings};
+use measure_kernel::{EventValue, KernelPlace, Repeats, repeat};
 use memory::MemoryControllers;
 use pin::Pinned;
 use pmmpi::counters::event::{Event, Group};
@@ -62,7 +62,7 @@ pub fn run(typed: &Validation) -> Result<i32, Failure> {
 }
 
 /// Validates this machine on one hardware thread, or on one thread per kind of core. Reads the files below `root`.
-fn find(typed: &Validation, root: &Path) -> Result<Findings, Failure> {
+fn find(typed: &Validation, root: &Path) -> Result<ValidationFindings, Failure> {
     let kernels = chosen(&typed.kernels)?;
     let facts = NodeFacts::read(root);
     let kinds = events::CoreKind::all(root);
@@ -77,12 +77,12 @@ fn find(typed: &Validation, root: &Path) -> Result<Findings, Failure> {
     if threads.is_empty() {
         threads.push((None, typed.cpu));
     }
-    let mut findings: Option<Findings> = None;
+    let mut findings: Option<ValidationFindings> = None;
     for (kind, cpu) in threads {
         let known = events::KnownEvents::new(&facts.hardware, root, kind);
         let pinned = Pinned::to(cpu)?;
         let first = findings.is_none();
-        let all = findings.get_or_insert_with(|| Findings::new(&facts, pinned.cpu(), REPEATS));
+        let all = findings.get_or_insert_with(|| ValidationFindings::new(&facts, pinned.cpu(), REPEATS));
         all.is_all = is_all;
         all.add_mappings(known.mappings());
         all.cores.extend(kind.map(|kind| OnKind { pmu: kind.pmu.clone(), hardware_thread: pinned.cpu() }));
@@ -169,7 +169,7 @@ fn held(kernel: &'static Kernel, core: &Core) -> findings::KernelFindings {
     let cpus = [pinned.cpu(), pinned.another().unwrap_or(pinned.cpu())];
     for (group, expected) in groups(wanted, known) {
         let mut counters = Counters::open(std::slice::from_ref(&group), Target::ThisThread);
-        match repeat(kernel, Place { cpus, caches }, REPEATS, &mut counters) {
+        match repeat(kernel, KernelPlace { cpus, caches }, REPEATS, &mut counters) {
             Ok(repeats) => held.checks.extend(checks(kernel, &group, &expected, &repeats)),
             Err(error) => held.skipped = Some(error.to_string()),
         }
@@ -221,13 +221,13 @@ fn groups(wanted: Vec<(Event, Reference)>, known: &events::KnownEvents) -> Vec<(
 fn checks(kernel: &Kernel, group: &Group, references: &[Reference], repeats: &Repeats) -> Vec<EventCheck> {
     let each = group.iter().zip(references).enumerate();
     each.map(|(at, (event, reference))| {
-        let measured: Vec<Measured> = repeats.of(at, *reference, kernel.trips);
+        let measured: Vec<EventValue> = repeats.of(at, *reference, kernel.trips);
         EventCheck::of(&event.name, reference, &measured, repeats.overhead(at))
     })
     .collect()
 }
 
-fn keep(findings: &Findings) -> StoredAt {
+fn keep(findings: &ValidationFindings) -> StoredAt {
     let Some(folder) = validation::folder() else {
         return StoredAt::Not(format!(
             "pmmpi does not know your home folder (HOME); set {} to a folder",

@@ -53,14 +53,14 @@ const CAP_PERFMON: u32 = 38;
 
 /// The properties of a kernel that decide who may count.
 #[derive(Clone, Copy, Debug)]
-pub struct Kernel {
+pub struct LinuxKernel {
     /// True if the processor has counters.
     pub has_pmu: bool,
     /// From this level on, only CAP_SYS_ADMIN may count.
     pub shut_from: i32,
 }
 
-impl Kernel {
+impl LinuxKernel {
     /// This machine's kernel. Debian's and Ubuntu's kernels have a level that others do not have.
     pub fn running() -> Self {
         let version = fs::read_to_string("/proc/version").unwrap_or_default();
@@ -142,7 +142,7 @@ impl Cell {
     }
 
     /// The expected quality: Documentation/admin-guide/sysctl/kernel.rst, perf_event_paranoid.
-    pub fn expected(&self, kernel: Kernel, user: User, level: i32) -> Quality {
+    pub fn expected(&self, kernel: LinuxKernel, user: User, level: i32) -> Quality {
         if self.encoding.kind == kind::HARDWARE && !kernel.has_pmu {
             return Quality::Unsupported;
         }
@@ -170,7 +170,7 @@ fn advice(quality: Quality) -> &'static str {
 
 /// Tests all cells at each level as each user. Returns the number of cells and the wrong ones. If this process is not
 /// root, it tests the current level as nobody. `program` is `pmmpi-rig-pmu`.
-pub fn wrong_cells(program: &Path, kernel: Kernel) -> Result<(usize, Vec<String>), String> {
+pub fn wrong_cells(program: &Path, kernel: LinuxKernel) -> Result<(usize, Vec<String>), String> {
     let failed = |what: &str, e: io::Error| format!("{what}: {e}");
     let paranoid = Paranoid::keep().map_err(|e| failed("perf_event_paranoid", e))?;
     let (levels, users) = match is_root() {

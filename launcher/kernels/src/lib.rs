@@ -22,7 +22,7 @@ mod memory;
 mod rings;
 
 pub use expected_counts::all;
-pub use memory::{Memory, Prepared, page_bytes};
+pub use memory::{Memory, PreparedMemory, page_bytes};
 pub use rings::{Caches, Ring, RingEvent};
 
 /// A kernel's code. The arguments are the trips of its loop, its memory, and a distance in the memory.

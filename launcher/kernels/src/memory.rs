@@ -29,7 +29,7 @@ pub enum Memory {
 
 /// The prepared memory of a kernel.
 #[derive(Debug)]
-pub struct Prepared {
+pub struct PreparedMemory {
     start: *mut u8,
     bytes: usize,
     stride: u64,
@@ -49,22 +49,22 @@ impl Memory {
     /// Prepares the memory for this number of trips. The thread must run on the first CPU; the second is for
     /// [`Memory::Masks`].
     /// `caches` are those of the first CPU; they make the size of [`Memory::Ring`].
-    pub fn prepare(self, trips: u64, cpus: [u32; 2], caches: &Caches) -> io::Result<Prepared> {
+    pub fn prepare(self, trips: u64, cpus: [u32; 2], caches: &Caches) -> io::Result<PreparedMemory> {
         let trips = usize::try_from(trips).map_err(io::Error::other)?;
         let prepared = match self {
-            Memory::None | Memory::Line | Memory::Time => Prepared::map(page_size(), 0)?,
-            Memory::FreshPages => Prepared::map(trips.saturating_mul(page_size()).max(1), page_size())?,
-            Memory::Chain => Prepared::map(CHAIN_LINES * LINE_BYTES, LINE_BYTES)?,
+            Memory::None | Memory::Line | Memory::Time => PreparedMemory::map(page_size(), 0)?,
+            Memory::FreshPages => PreparedMemory::map(trips.saturating_mul(page_size()).max(1), page_size())?,
+            Memory::Chain => PreparedMemory::map(CHAIN_LINES * LINE_BYTES, LINE_BYTES)?,
             Memory::Ring(ring) => {
                 let [entries, spacing] = ring.shape(caches, page_bytes()).map(|count| count as usize);
-                Prepared::map(entries.saturating_mul(spacing), spacing)?
+                PreparedMemory::map(entries.saturating_mul(spacing), spacing)?
             }
-            Memory::Lines => Prepared::map(trips.saturating_mul(LINE_BYTES).max(1), LINE_BYTES)?,
+            Memory::Lines => PreparedMemory::map(trips.saturating_mul(LINE_BYTES).max(1), LINE_BYTES)?,
             Memory::Arrays => {
                 let array = trips.saturating_mul(LINE_BYTES).max(1);
-                Prepared::map(array.saturating_mul(3), array)?
+                PreparedMemory::map(array.saturating_mul(3), array)?
             }
-            Memory::Masks => Prepared::map(2 * MASK_BYTES, MASK_BYTES)?,
+            Memory::Masks => PreparedMemory::map(2 * MASK_BYTES, MASK_BYTES)?,
         };
         match self {
             Memory::None | Memory::FreshPages => {}
@@ -85,7 +85,7 @@ impl Memory {
     }
 }
 
-impl Prepared {
+impl PreparedMemory {
     fn map(bytes: usize, stride: usize) -> io::Result<Self> {
         let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
         // SAFETY: new memory; drop unmaps it.
@@ -157,7 +157,7 @@ impl Prepared {
     }
 }
 
-impl Drop for Prepared {
+impl Drop for PreparedMemory {
     fn drop(&mut self) {
         // SAFETY: this value owns the mapping, and no reference to it is left.
         unsafe { libc::munmap(self.start.cast(), self.bytes) };
@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     /// Addresses in the order of the loads, until the first one comes again.
-    fn followed(prepared: &Prepared) -> Vec<u64> {
+    fn followed(prepared: &PreparedMemory) -> Vec<u64> {
         let start = prepared.start as u64;
         let words = prepared.words::<u64>();
         let mut order = vec![start];

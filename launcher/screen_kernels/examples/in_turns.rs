@@ -7,8 +7,8 @@
 //! them. For dgemm, the variable BLAS names the library (default: libopenblas.so.0).
 
 use pmmpi_screen_kernels::{
-    Blas, Dgemm, DgemmSettings, Disk, DiskSettings, Error, Fma, FmaSettings, Kernel, Latency,
-    LatencySettings, Spin, SpinSettings, Stores, Team, Triad, TriadSettings, allowed_hardware_threads,
+    Blas, Dgemm, DgemmSettings, Disk, DiskSettings, Error, Fma, FmaSettings, Latency, LatencySettings,
+    ScreenKernel, Spin, SpinSettings, Stores, Team, Triad, TriadSettings, allowed_hardware_threads,
 };
 use std::env;
 use std::error::Error as StdError;
@@ -92,12 +92,12 @@ fn compare(names: &[&str], unit: &str, pairs: &[(Vec<f64>, Vec<f64>)]) {
 }
 
 /// The values of the node, by measure.
-fn run(kernel: &mut dyn Kernel, team: &Team) -> Result<Vec<f64>, Error> {
+fn run(kernel: &mut dyn ScreenKernel, team: &Team) -> Result<Vec<f64>, Error> {
     Ok(kernel.run(team)?.values.into_iter().map(|value| value.node).collect())
 }
 
 fn in_turns(
-    kernel: &mut dyn Kernel,
+    kernel: &mut dyn ScreenKernel,
     team: &Team,
     pairs: usize,
     mut original: impl FnMut() -> Outcome<Vec<f64>>,
@@ -175,7 +175,7 @@ fn dgemm(team: &Team, pairs: usize, size: Option<u64>) -> Outcome<()> {
     Ok(())
 }
 
-fn alone(kernel: &mut dyn Kernel, team: &Team, repetitions: usize) -> Outcome<()> {
+fn alone(kernel: &mut dyn ScreenKernel, team: &Team, repetitions: usize) -> Outcome<()> {
     kernel.prepare(team)?;
     kernel.run(team)?;
     let done = (0..repetitions).map(|_| kernel.run(team)).collect::<Result<Vec<_>, _>>()?;

@@ -8,7 +8,7 @@ mod blas;
 mod product;
 
 use crate::error::{Error, Wrong};
-use crate::kernel::{Kernel, Measure, Repetition, rate};
+use crate::kernel::{Measure, Repetition, ScreenKernel, rate};
 use crate::pages::{Pages, require_available};
 use crate::team::{PerThread, Span, Team};
 pub use blas::Blas;
@@ -68,7 +68,7 @@ impl Dgemm {
     }
 }
 
-impl Kernel for Dgemm {
+impl ScreenKernel for Dgemm {
     fn name(&self) -> &'static str {
         "dgemm"
     }

@@ -4,7 +4,7 @@
 //! to this process.
 
 use crate::error::{Error, Wrong};
-use crate::kernel::{Kernel, Measure, Repetition, Value};
+use crate::kernel::{Measure, MeasureValue, Repetition, ScreenKernel};
 use crate::pages::Pages;
 use crate::random::Random;
 use crate::team::{PerThread, Team, now_ns};
@@ -90,7 +90,7 @@ impl Disk {
     }
 }
 
-impl Kernel for Disk {
+impl ScreenKernel for Disk {
     fn name(&self) -> &'static str {
         "disk"
     }
@@ -130,13 +130,13 @@ impl Kernel for Disk {
         let bytes = self.blocks * self.settings.block_bytes as u64;
         let value = |(measure, ns): (Measure, u64)| {
             let node = bytes as f64 * 1e3 / ns.max(1) as f64;
-            Value { measure, node, threads: Vec::new() }
+            MeasureValue { measure, node, threads: Vec::new() }
         };
         let values = MEASURES.into_iter().zip([times.write_ns, times.read_ns]).map(value).collect();
         Ok(Repetition { elapsed_ns: times.elapsed_ns, values })
     }
 
-    /// [`Kernel::run`] has checked all that it read.
+    /// [`ScreenKernel::run`] has checked all that it read.
     fn check(&mut self, _team: &Team) -> Result<(), Error> {
         Ok(())
     }

@@ -13,7 +13,7 @@ mod machine;
 mod machine;
 
 use crate::error::{Error, Wrong, double};
-use crate::kernel::{Kernel, Measure, Repetition, rate};
+use crate::kernel::{Measure, Repetition, ScreenKernel, rate};
 use crate::team::{PerThread, Span, Team};
 
 const MEASURES: [Measure; 1] = [Measure { name: "fma", unit: "GFLOP/s", larger_is_better: true }];
@@ -96,7 +96,7 @@ impl Fma {
     }
 }
 
-impl Kernel for Fma {
+impl ScreenKernel for Fma {
     fn name(&self) -> &'static str {
         "fma"
     }
@@ -127,7 +127,7 @@ impl Kernel for Fma {
         Ok(Repetition { elapsed_ns: Span::of_all(&spans).elapsed_ns(), values: vec![value] })
     }
 
-    /// [`Kernel::run`] has checked each call.
+    /// [`ScreenKernel::run`] has checked each call.
     fn check(&mut self, _team: &Team) -> Result<(), Error> {
         Ok(())
     }

@@ -16,7 +16,7 @@ pub struct Measure {
 
 /// The value of a measure in one repetition.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Value {
+pub struct MeasureValue {
     /// What the value is.
     pub measure: Measure,
     /// The value of the whole node.
@@ -31,12 +31,12 @@ pub struct Value {
 pub struct Repetition {
     /// From the earliest start to the latest end of any thread.
     pub elapsed_ns: u64,
-    /// A value for each of [`Kernel::measures`], in their order.
-    pub values: Vec<Value>,
+    /// A value for each of [`ScreenKernel::measures`], in their order.
+    pub values: Vec<MeasureValue>,
 }
 
 /// A kernel. The caller prepares it once, runs it as often as needed, and checks it at the end; [`repeat`] does this.
-pub trait Kernel {
+pub trait ScreenKernel {
     /// The name that users type.
     fn name(&self) -> &'static str;
 
@@ -49,7 +49,8 @@ pub trait Kernel {
     /// Runs one timed repetition.
     fn run(&mut self, team: &Team) -> Result<Repetition, Error>;
 
-    /// Checks the results of all repetitions since [`Kernel::prepare`] that [`Kernel::run`] did not check itself.
+    /// Checks the results of all repetitions since [`ScreenKernel::prepare`] that [`ScreenKernel::run`] did not check
+    /// itself.
     fn check(&mut self, team: &Team) -> Result<(), Error>;
 
     /// How many instructions the loops of one thread execute in a repetition; `None` if this is not known.
@@ -66,7 +67,7 @@ pub trait Kernel {
 /// Prepares a kernel, runs it, and returns the repetitions only if all results are right. The warm-ups come first and
 /// return no values: in them the processor leaves its sleep states and raises its frequency.
 pub fn repeat(
-    kernel: &mut dyn Kernel,
+    kernel: &mut dyn ScreenKernel,
     team: &Team,
     warm_ups: usize,
     repetitions: usize,
@@ -82,10 +83,10 @@ pub fn repeat(
 
 /// Rates in units per nanosecond (1e9 per second). Each thread has the rate `thread` / its time. The node has the
 /// rate `thread` x the number of threads / the time from the earliest start to the latest end.
-pub(crate) fn rate(measure: Measure, thread: f64, spans: &[Span]) -> Value {
+pub(crate) fn rate(measure: Measure, thread: f64, spans: &[Span]) -> MeasureValue {
     let threads: Vec<f64> = spans.iter().map(|span| thread / span.elapsed_ns() as f64).collect();
     let node = thread * spans.len() as f64 / Span::of_all(spans).elapsed_ns() as f64;
-    Value { measure, node, threads }
+    MeasureValue { measure, node, threads }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //! shows where each line must point, and where a number of loads must end.
 
 use crate::error::{Error, Wrong};
-use crate::kernel::{Kernel, Measure, Repetition, Value};
+use crate::kernel::{Measure, MeasureValue, Repetition, ScreenKernel};
 use crate::pages::{Pages, require_available};
 use crate::random::Random;
 use crate::team::{PerThread, Span, Team};
@@ -59,7 +59,7 @@ struct Ring {
 unsafe impl Send for Ring {}
 
 impl Latency {
-    /// Refuses sizes that it cannot use when it knows the number of threads, in [`Kernel::prepare`].
+    /// Refuses sizes that it cannot use when it knows the number of threads, in [`ScreenKernel::prepare`].
     pub fn new(settings: LatencySettings) -> Result<Self, Error> {
         let trips = settings.loads.div_ceil(LOADS_PER_TRIP);
         if trips == 0 {
@@ -69,7 +69,7 @@ impl Latency {
     }
 }
 
-impl Kernel for Latency {
+impl ScreenKernel for Latency {
     fn name(&self) -> &'static str {
         "latency"
     }
@@ -110,7 +110,7 @@ impl Kernel for Latency {
         })?;
         let per_load = |span: &Span| span.elapsed_ns() as f64 / loads as f64;
         let (node, threads) = (Span::of_all(&spans), spans.iter().map(per_load).collect());
-        let value = Value { measure: MEASURES[0], node: per_load(&node), threads };
+        let value = MeasureValue { measure: MEASURES[0], node: per_load(&node), threads };
         Ok(Repetition { elapsed_ns: node.elapsed_ns(), values: vec![value] })
     }
 

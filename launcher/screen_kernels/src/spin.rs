@@ -6,7 +6,7 @@
 //! of the frequency does not look like detours. The time of the median quantum itself shows a slow core.
 
 use crate::error::{Error, Wrong};
-use crate::kernel::{Kernel, Measure, Repetition, Value};
+use crate::kernel::{Measure, MeasureValue, Repetition, ScreenKernel};
 use crate::pages::Pages;
 use crate::team::{PerThread, Span, Team, now_ns};
 use std::arch::naked_asm;
@@ -79,7 +79,7 @@ impl Spin {
     }
 }
 
-impl Kernel for Spin {
+impl ScreenKernel for Spin {
     fn name(&self) -> &'static str {
         "spin"
     }
@@ -119,11 +119,11 @@ impl Kernel for Spin {
         let [share, detours, longest, quantum] = &threads;
         let nodes = [sum(share) / share.len() as f64, sum(detours), most(longest), most(quantum)];
         let values = MEASURES.into_iter().zip(nodes).zip(threads);
-        let values = values.map(|((measure, node), threads)| Value { measure, node, threads });
+        let values = values.map(|((measure, node), threads)| MeasureValue { measure, node, threads });
         Ok(Repetition { elapsed_ns: Span::of_all(&spans).elapsed_ns(), values: values.collect() })
     }
 
-    /// [`Kernel::run`] has checked each repetition.
+    /// [`ScreenKernel::run`] has checked each repetition.
     fn check(&mut self, _team: &Team) -> Result<(), Error> {
         self.threads.as_ref().map(|_| ()).ok_or_else(not_prepared)
     }

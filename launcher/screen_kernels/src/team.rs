@@ -20,7 +20,7 @@ pub struct Team {
 
 /// One thread's place in the team.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Member {
+pub struct TeamMember {
     /// The number of the thread in the team, from 0.
     pub number: usize,
     /// The hardware thread on which it runs.
@@ -106,11 +106,11 @@ impl Team {
     pub fn each<R, W>(&self, work: W) -> Result<Vec<R>, Error>
     where
         R: Send + 'static,
-        W: Fn(Member) -> Result<R, Error> + Send + Sync + 'static,
+        W: Fn(TeamMember) -> Result<R, Error> + Send + Sync + 'static,
     {
         let (work, (sender, results)) = (Arc::new(work), channel());
         for (number, (jobs, _)) in self.members.iter().enumerate() {
-            let member = Member { number, hardware_thread: self.hardware_threads[number] };
+            let member = TeamMember { number, hardware_thread: self.hardware_threads[number] };
             let (work, sender) = (Arc::clone(&work), sender.clone());
             let job = move || {
                 let result = catch_unwind(AssertUnwindSafe(|| work(member))).unwrap_or_else(|panic| {
@@ -148,7 +148,7 @@ impl Team {
     pub fn create<S, W>(&self, work: W) -> Result<PerThread<S>, Error>
     where
         S: Send + 'static,
-        W: Fn(Member) -> Result<S, Error> + Send + Sync + 'static,
+        W: Fn(TeamMember) -> Result<S, Error> + Send + Sync + 'static,
     {
         let values = self.each(work)?;
         Ok(PerThread(values.into_iter().map(|value| Slot(Mutex::new(value))).collect()))
@@ -159,7 +159,7 @@ impl Team {
     where
         S: Send + 'static,
         R: Send + 'static,
-        W: Fn(Member, &mut S) -> Result<R, Error> + Send + Sync + 'static,
+        W: Fn(TeamMember, &mut S) -> Result<R, Error> + Send + Sync + 'static,
     {
         let slots = Arc::clone(&values.0);
         self.each(move |member| {

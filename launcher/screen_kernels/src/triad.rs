@@ -12,7 +12,7 @@ mod machine;
 mod machine;
 
 use crate::error::{Error, Wrong, double};
-use crate::kernel::{Kernel, Measure, Repetition, Value, rate};
+use crate::kernel::{Measure, MeasureValue, Repetition, ScreenKernel, rate};
 use crate::pages::{Pages, require_available};
 use crate::team::{PerThread, Span, Team};
 
@@ -181,7 +181,7 @@ impl Triad {
     }
 }
 
-impl Kernel for Triad {
+impl ScreenKernel for Triad {
     fn name(&self) -> &'static str {
         match self.settings.stores {
             Stores::Ordinary => "triad",
@@ -239,7 +239,7 @@ impl Kernel for Triad {
         }
         self.repetitions += 1;
         let elements = elements_per_thread(self.settings.array_bytes, team.len())? as u64;
-        let value = |operation: usize, in_memory: bool| -> Value {
+        let value = |operation: usize, in_memory: bool| -> MeasureValue {
             let bytes = OPERATIONS[operation].bytes_per_element(self.settings.stores);
             let (measure, bytes) = match in_memory {
                 false => (OPERATIONS[operation].rate, bytes.stream),

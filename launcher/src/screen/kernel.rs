@@ -7,8 +7,8 @@ use pmmpi::node::{Cores, CpuSet, Hardware};
 use pmmpi::order_statistics::of_ascending;
 use pmmpi::record::{End, KernelMeasure, KernelReport, KernelResult};
 use pmmpi_screen_kernels::{
-    Blas, Dgemm, DgemmSettings, Disk, DiskSettings, Error, Fma, FmaSettings, Kernel, Latency,
-    LatencySettings, Measure, Repetition, Spin, SpinSettings, Stores, Team, Triad, TriadSettings,
+    Blas, Dgemm, DgemmSettings, Disk, DiskSettings, Error, Fma, FmaSettings, Latency, LatencySettings,
+    Measure, Repetition, ScreenKernel, Spin, SpinSettings, Stores, Team, Triad, TriadSettings,
 };
 use pmmpi_workload::Failure;
 use pmmpi_workload::kernel_process::{KERNEL_SOCKET, MeasuringProcess};
@@ -211,7 +211,7 @@ fn repetitions(kernel: &str) -> usize {
     }
 }
 
-fn kernel(typed: &KernelArgs, root: &Path, cores: &[u32]) -> Result<Box<dyn Kernel>, Error> {
+fn kernel(typed: &KernelArgs, root: &Path, cores: &[u32]) -> Result<Box<dyn ScreenKernel>, Error> {
     let setting = |text: &str| Error::Setting(text.to_owned());
     let memory = || -> Result<Option<u64>, Error> {
         let Some(size) = typed.memory.as_deref().and_then(Size::parse) else { return Ok(None) };
@@ -288,7 +288,7 @@ fn check_blas_elsewhere(library: &Path) -> Result<(), Failure> {
 mod tests {
     use super::super::kernel_list::{KERNELS, NET};
     use super::*;
-    use pmmpi_screen_kernels::Value;
+    use pmmpi_screen_kernels::MeasureValue;
 
     #[test]
     fn sizes_are_shares_of_the_memory_or_bytes() {
@@ -314,7 +314,7 @@ mod tests {
         let measure = Measure { name: "copy", unit: "GB/s", larger_is_better: true };
         let repetition = |node: f64| Repetition {
             elapsed_ns: 1,
-            values: vec![Value { measure, node, threads: vec![node / 4.0, node / 2.0] }],
+            values: vec![MeasureValue { measure, node, threads: vec![node / 4.0, node / 2.0] }],
         };
         let mut result = KernelResult::default();
         fill(&mut result, &[8.0, 16.0, 4.0].map(repetition), &[0, 2]);

@@ -8,7 +8,7 @@ use super::ceiling_values::{Bandwidth, SocketCeilings};
 use super::memory::{free_bytes, mebibytes, socket};
 use pmmpi::node::{Cores, CpuSet};
 use pmmpi_screen_kernels::{
-    Error, Kernel, Latency, LatencySettings, Repetition, Stores, Team, Triad, TriadSettings, repeat,
+    Error, Latency, LatencySettings, Repetition, ScreenKernel, Stores, Team, Triad, TriadSettings, repeat,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -94,7 +94,7 @@ fn fill(root: &Path, ceilings: &mut SocketCeilings) -> Result<(), String> {
     Ok(())
 }
 
-fn add_notes(notes: &mut Vec<String>, kernel: &dyn Kernel) {
+fn add_notes(notes: &mut Vec<String>, kernel: &dyn ScreenKernel) {
     for note in kernel.notes() {
         if !notes.contains(&note) {
             notes.push(note);

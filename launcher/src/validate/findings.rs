@@ -4,7 +4,7 @@ use super::Reference;
 use super::ceiling_values::SocketCeilings;
 use super::documents::{self, Document};
 use super::events::Mapping;
-use super::measure_kernel::{Measured, median};
+use super::measure_kernel::{EventValue, median};
 use pmmpi::counters::count_and_quality::Quality;
 use pmmpi::node::NodeFacts;
 use pmmpi_events::validation::{self, EventVerdict};
@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 /// The whole result, as `--format json` prints it and as pmmpi stores it (docs/schema/validate.schema.json).
 #[derive(Debug, Serialize)]
-pub struct Findings {
+pub struct ValidationFindings {
     pub schema_version: u32,
     pub pmmpi: &'static str,
     pub validated_unix_s: i64,
@@ -134,7 +134,7 @@ pub struct EventFinding {
 
 impl EventCheck {
     /// The result of several sections: their median.
-    pub fn of(event: &str, reference: &Reference, measured: &[Measured], overhead: Option<f64>) -> Self {
+    pub fn of(event: &str, reference: &Reference, measured: &[EventValue], overhead: Option<f64>) -> Self {
         let (against, paper) = match reference {
             Reference::Paper(_) => ("paper", true),
             Reference::Beside(beside) => (beside.name(), false),
@@ -161,7 +161,7 @@ impl EventCheck {
         if !matches!(quality, Quality::Exact | Quality::Partial) {
             return check;
         }
-        let Some(deviation) = median(measured.iter().filter_map(Measured::deviation).collect()) else {
+        let Some(deviation) = median(measured.iter().filter_map(EventValue::deviation).collect()) else {
             // The clock is not invariant, or other threads took the core in each repeat.
             check.reason = Some(
                 "pmmpi has no valid clock reading to compare this count with: if the core is busy, \
@@ -203,7 +203,7 @@ impl KernelFindings {
     }
 }
 
-impl Findings {
+impl ValidationFindings {
     /// Findings without any kernel yet.
     pub fn new(facts: &NodeFacts, hardware_thread: u32, repeats: usize) -> Self {
         let hardware = &facts.hardware;
@@ -297,12 +297,12 @@ mod tests {
 
     const PAPER: Reference = Reference::Paper(Expected::exactly("x", 0.0, 1.0));
 
-    fn measured(count: u64, running_ns: u64, expected: f64) -> Measured {
+    fn measured(count: u64, running_ns: u64, expected: f64) -> EventValue {
         let reading = Reading { count, enabled_ns: 100, running_ns, gap: None };
-        Measured::of(&reading, reading.value().map(|value| value as f64), Some([expected; 2]))
+        EventValue::of(&reading, reading.value().map(|value| value as f64), Some([expected; 2]))
     }
 
-    fn check(measured: &[Measured]) -> EventCheck {
+    fn check(measured: &[EventValue]) -> EventCheck {
         EventCheck::of("x", &PAPER, measured, Some(0.0))
     }
 
@@ -323,7 +323,7 @@ mod tests {
         assert_eq!((scaled.deviation, scaled.running_share), (None, Some(0.5)));
         assert!(scaled.reason.unwrap().contains("50.0 % of the time"));
         let reading = Reading::missing(Gap::of_errno(libc::ENOENT));
-        let missing = check(&[Measured::of(&reading, None, Some([5.0, 6.0]))]);
+        let missing = check(&[EventValue::of(&reading, None, Some([5.0, 6.0]))]);
         assert_eq!((missing.verdict, missing.measured), ("not counted here", None));
         assert_eq!((missing.expected, missing.deviation), (Some([5.0, 6.0]), None));
         assert!(missing.reason.unwrap().starts_with("not counted by this processor"));
@@ -340,7 +340,7 @@ mod tests {
 
     #[test]
     fn an_event_is_as_good_as_its_worst_kernel() {
-        let mut findings = Findings::new(&NodeFacts::default(), 0, 3);
+        let mut findings = ValidationFindings::new(&NodeFacts::default(), 0, 3);
         for (at, counts) in [[100, 100], [90, 90], [99, 99]].iter().enumerate() {
             let mut held = KernelFindings::new(&pmmpi_kernels::all()[at]);
             held.checks.push(check(&counts.map(|count| measured(count, 100, 100.0))));

@@ -4,7 +4,7 @@ use super::Reference;
 use pmmpi::counters::count_and_quality::{Gap, Quality, Reading, WhyUnavailable};
 use pmmpi::counters::counter_table::was_read;
 use pmmpi::counters::open_counters::{GROUP_HEAD, OpenCounters, Opened};
-use pmmpi_kernels::{Caches, EMPTY, Expected, Function, Kernel, Prepared};
+use pmmpi_kernels::{Caches, EMPTY, Expected, Function, Kernel, PreparedMemory};
 use std::io;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -108,7 +108,7 @@ impl Section {
 
 /// The value of one event in one section.
 #[derive(Clone, Debug)]
-pub struct Measured {
+pub struct EventValue {
     pub quality: Quality,
     pub running_share: Option<f64>,
     /// Why there is no value, or why it is incomplete.
@@ -117,7 +117,7 @@ pub struct Measured {
     pub expected: Option<[f64; 2]>,
 }
 
-impl Measured {
+impl EventValue {
     /// `value` is the reading minus the overhead of the snapshots.
     pub fn of(reading: &Reading, value: Option<f64>, expected: Option<[f64; 2]>) -> Self {
         let (quality, running_share, reason) = (reading.quality(), reading.running_share(), reading.reason());
@@ -148,7 +148,7 @@ const MOST_TRIES: usize = 4;
 
 /// Where a kernel runs: the hardware threads and caches for [`pmmpi_kernels::Memory::prepare`].
 #[derive(Clone, Copy)]
-pub struct Place<'a> {
+pub struct KernelPlace<'a> {
     pub cpus: [u32; 2],
     pub caches: &'a Caches,
 }
@@ -157,14 +157,15 @@ pub struct Place<'a> {
 /// event opens.
 pub fn repeat(
     kernel: &Kernel,
-    place: Place,
+    place: KernelPlace,
     times: usize,
     counters: &mut dyn OpenCounters,
 ) -> io::Result<Repeats> {
-    let Place { cpus, caches } = place;
+    let KernelPlace { cpus, caches } = place;
     let words: [Vec<AtomicU64>; 2] =
         std::array::from_fn(|_| (0..counters.opened().words()).map(|_| AtomicU64::new(0)).collect());
-    let mut section = |run: Function, trips, memory: &Prepared| measure(counters, &words, run, trips, memory);
+    let mut section =
+        |run: Function, trips, memory: &PreparedMemory| measure(counters, &words, run, trips, memory);
     let none = pmmpi_kernels::Memory::None.prepare(0, cpus, caches)?;
     // The first section loads code and tables into memory.
     section(EMPTY, 0, &none);
@@ -197,7 +198,7 @@ fn measure(
     words: &[Vec<AtomicU64>; 2],
     run: Function,
     trips: u64,
-    memory: &Prepared,
+    memory: &PreparedMemory,
 ) -> Section {
     let start = Clocks::read();
     counters.snapshot(&words[0]);
@@ -240,13 +241,13 @@ impl Repeats {
     /// Event `at` of the group in each repeat, minus the overhead of the snapshots, with its expected value. Leaves
     /// out repeats in which another thread took the core, if there are other repeats. If there are none, a clock
     /// that did not stop meanwhile is no reference.
-    pub(super) fn of(&self, at: usize, reference: Reference, trips: u64) -> Vec<Measured> {
+    pub(super) fn of(&self, at: usize, reference: Reference, trips: u64) -> Vec<EventValue> {
         if self.full.is_empty() {
             let expected = match reference {
                 Reference::Paper(expected) => Some(on_paper(expected, trips, 0)),
                 Reference::Beside(_) => None,
             };
-            let missing = |section: &Section| Measured::of(&section.readings[at], None, expected);
+            let missing = |section: &Section| EventValue::of(&section.readings[at], None, expected);
             return self.empty.first().map(missing).into_iter().collect();
         }
         let overhead = self.overhead(at).unwrap_or(0.0);
@@ -265,7 +266,7 @@ impl Repeats {
                         clock.map(|clock| [clock - self.clock_overhead(beside); 2])
                     }
                 };
-                Measured::of(&reading, reading.value().map(|value| value as f64 - overhead), expected)
+                EventValue::of(&reading, reading.value().map(|value| value as f64 - overhead), expected)
             })
             .collect()
     }
@@ -316,7 +317,8 @@ mod tests {
         Scripted::new(opened, counts.into_iter().enumerate().map(snapshot))
     }
 
-    const HERE: Place = Place { cpus: [0, 0], caches: &Caches { l1_bytes: 0, l2_bytes: 0, l3_bytes: 0 } };
+    const HERE: KernelPlace =
+        KernelPlace { cpus: [0, 0], caches: &Caches { l1_bytes: 0, l2_bytes: 0, l3_bytes: 0 } };
 
     fn loads() -> &'static Kernel {
         pmmpi_kernels::all().iter().find(|kernel| kernel.name == "loads").unwrap()

@@ -14,7 +14,7 @@ pub use room::{cache_size, caches_of, free_bytes, limit_bytes, mebibytes};
 
 use super::events::Mapping;
 use super::findings::{self, EventCheck};
-use super::measure_kernel::{Measured, median};
+use super::measure_kernel::{EventValue, median};
 use super::{Reference, kernel};
 use controllers::Controllers;
 use pmmpi::counters::count_and_quality::Quality;
@@ -24,7 +24,7 @@ use pmmpi::counters::selection::Selection;
 use pmmpi::node::Hardware;
 use pmmpi_events::metrics::{CpuKind, MetricInputs, MetricValue, evaluate};
 use pmmpi_events::validation::EventVerdict;
-use pmmpi_kernels::{Caches, Count, Expected, Kernel, Prepared};
+use pmmpi_kernels::{Caches, Count, Expected, Kernel, PreparedMemory};
 use room::ArraySize;
 use std::path::{Path, PathBuf};
 use traffic::{Clock, Moved};
@@ -58,7 +58,7 @@ pub struct MemoryControllers {
     root: PathBuf,
     hardware_thread: u32,
     /// Three arrays. The pinned thread touches them first, so they are in the memory of its own socket.
-    arrays: Option<Prepared>,
+    arrays: Option<PreparedMemory>,
     clock: Clock,
 }
 
@@ -180,10 +180,10 @@ impl MemoryControllers {
             }
             let Some(expected) = self.expected(of, at) else { continue };
             let range = [expected.low.of(trips), expected.high.of(trips)];
-            let measured: Vec<Measured> = moved
+            let measured: Vec<EventValue> = moved
                 .iter()
                 .filter_map(|one| value(&one.net))
-                .map(|net| Measured {
+                .map(|net| EventValue {
                     quality: net.quality(),
                     running_share: net.result.as_ref().ok().and_then(|value| value.running_share),
                     reason: reason(&net),

@@ -1,11 +1,11 @@
 //! The findings as text.
 
-use super::findings::{EventCheck, EventFinding, Findings, MemoryFindings, OnKind, StoredAt};
+use super::findings::{EventCheck, EventFinding, MemoryFindings, OnKind, StoredAt, ValidationFindings};
 use pmmpi::text::{count, printable};
 use pmmpi_events::validation::{EventVerdict, TRUSTED};
 use std::fmt::Write;
 
-pub fn render(findings: &Findings) -> String {
+pub fn render(findings: &ValidationFindings) -> String {
     let mut text = String::new();
     // Writing into a string cannot fail.
     let _ = head(&mut text, findings);
@@ -16,7 +16,7 @@ pub fn render(findings: &Findings) -> String {
     text
 }
 
-fn head(text: &mut String, findings: &Findings) -> std::fmt::Result {
+fn head(text: &mut String, findings: &ValidationFindings) -> std::fmt::Result {
     let cpu = &findings.cpu;
     let name = printable(cpu.model_name.as_deref().unwrap_or("unknown model"));
     let machine = if cpu.hypervisor { ", a virtual machine" } else { "" };
@@ -48,7 +48,7 @@ fn head(text: &mut String, findings: &Findings) -> std::fmt::Result {
     writeln!(text)
 }
 
-fn events(text: &mut String, findings: &Findings) -> std::fmt::Result {
+fn events(text: &mut String, findings: &ValidationFindings) -> std::fmt::Result {
     // After a longer name, such as a vendor's, the rest goes to the next line.
     const WIDEST: usize = 30;
     let widths = findings.events.iter().map(|event| event.name.len()).filter(|width| *width <= WIDEST);
@@ -82,7 +82,7 @@ fn events(text: &mut String, findings: &Findings) -> std::fmt::Result {
 }
 
 /// Prints each erratum of the events once.
-fn errata(text: &mut String, findings: &Findings) -> std::fmt::Result {
+fn errata(text: &mut String, findings: &ValidationFindings) -> std::fmt::Result {
     let mut known: Vec<(&str, Vec<&str>)> = Vec::new();
     for event in &findings.events {
         let mappings = findings.mappings.iter().filter(|mapping| mapping.event == event.name);
@@ -111,7 +111,7 @@ fn words(event: &EventFinding) -> String {
     }
 }
 
-fn kernels(text: &mut String, findings: &Findings) -> std::fmt::Result {
+fn kernels(text: &mut String, findings: &ValidationFindings) -> std::fmt::Result {
     writeln!(text, "{:42} {:>16} {:>10} {:>8}", "TEST LOOP, EVENT", "EXPECTED", "MEASURED", "OFF BY")?;
     for held in &findings.kernels {
         let counted: Vec<&EventCheck> = held.checks.iter().filter(|check| check.measured.is_some()).collect();
@@ -186,7 +186,7 @@ fn range([low, high]: [f64; 2], shown: fn(f64) -> String) -> String {
 }
 
 /// Attainable bandwidth and latency of each socket.
-fn ceilings(text: &mut String, findings: &Findings) -> std::fmt::Result {
+fn ceilings(text: &mut String, findings: &ValidationFindings) -> std::fmt::Result {
     for of in &findings.ceilings {
         let cores = count(of.hardware_threads.len(), "core");
         writeln!(
@@ -220,7 +220,7 @@ fn ceilings(text: &mut String, findings: &Findings) -> std::fmt::Result {
     Ok(())
 }
 
-fn tail(text: &mut String, findings: &Findings) -> std::fmt::Result {
+fn tail(text: &mut String, findings: &ValidationFindings) -> std::fmt::Result {
     let at_most = TRUSTED * 100.0;
     writeln!(text, "trusted: off by at most {at_most} %. Documents of the manufacturer about the events")?;
     writeln!(text, "and their known errors:")?;

@@ -6,7 +6,7 @@
 mod machine;
 
 use machine::{Decoder, Position};
-use pmmpi_kernels::{Body, Caches, EMPTY, Function, Memory, Prepared, all};
+use pmmpi_kernels::{Body, Caches, EMPTY, Function, Memory, PreparedMemory, all};
 
 /// Sizes of an AMD EPYC 7003's caches.
 const CACHES: Caches = Caches { l1_bytes: 32 << 10, l2_bytes: 512 << 10, l3_bytes: 32 << 20 };
@@ -50,7 +50,7 @@ struct Child(libc::pid_t);
 
 impl Child {
     /// Starts a copy of this process that stops and then calls `run`.
-    fn start(run: Function, trips: u64, memory: &Prepared) -> Self {
+    fn start(run: Function, trips: u64, memory: &PreparedMemory) -> Self {
         let (start, stride) = (memory.start(), memory.stride());
         // SAFETY: the child only makes system calls and runs the kernel; neither needs a lock.
         let child = unsafe { libc::fork() };
@@ -95,7 +95,7 @@ impl Drop for Child {
     }
 }
 
-fn step_through(run: Function, trips: u64, memory: &Prepared) -> Executed {
+fn step_through(run: Function, trips: u64, memory: &PreparedMemory) -> Executed {
     let child = Child::start(run, trips, memory);
     let mut steps = 0;
     let mut step = || {

@@ -1,7 +1,7 @@
 //! Fake memory controllers: their files and their counts.
 
 use super::*;
-use crate::validate::findings::{Findings, KernelFindings};
+use crate::validate::findings::{KernelFindings, ValidationFindings};
 use crate::validate::pin::Pinned;
 use pmmpi::counters::count_and_quality::Gap;
 use pmmpi::counters::event::{Encoding, Event, kind};
@@ -140,7 +140,7 @@ fn a_pmu_that_is_opened_on_its_mask_is_judged_kept_and_no_cause() {
         assert_eq!(check.expected, Some([0.95 * bytes, 1.05 * bytes]));
     }
     let facts = NodeFacts { hardware, ..NodeFacts::default() };
-    let mut findings = Findings::new(&facts, pinned.cpu(), 2);
+    let mut findings = ValidationFindings::new(&facts, pinned.cpu(), 2);
     findings.memory = Some(memory.found());
     findings.add_mappings(memory.mappings());
     findings.kernels.push(KernelFindings { checks, ..KernelFindings::new(triad) });

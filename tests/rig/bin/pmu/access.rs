@@ -4,12 +4,12 @@ use crate::{AROUND, CYCLES, Check, INSTRUCTIONS, LOOP, TURNS, hardware, unless};
 use pmmpi::counters::event::Modes;
 use pmmpi::counters::thread_counter::ThreadCounter;
 use rig::known_counts::turns;
-use rig::perf_rights::{Kernel, wrong_cells};
+use rig::perf_rights::{LinuxKernel, wrong_cells};
 use std::fs;
 
 pub fn permissions() -> Check {
     let own = std::env::current_exe().map_err(|e| e.to_string())?;
-    let (asked, wrong) = wrong_cells(&own, Kernel { has_pmu: true, ..Kernel::running() })?;
+    let (asked, wrong) = wrong_cells(&own, LinuxKernel { has_pmu: true, ..LinuxKernel::running() })?;
     unless(!wrong.is_empty(), if wrong.is_empty() { format!("{asked} cells") } else { wrong.join("; ") })
 }
 

@@ -2,7 +2,7 @@
 
 use crate::{Check, instructions, unless};
 use pmmpi::counters::perf_event_open::Target;
-use pmmpi_kernels::{Caches, EMPTY, Function, Memory, Prepared};
+use pmmpi_kernels::{Caches, EMPTY, Function, Memory, PreparedMemory};
 use rig::counting::Counted;
 use std::process::Command;
 
@@ -27,7 +27,7 @@ pub fn on_paper() -> Check {
     unless(counted == 0 || !wrong.is_empty(), found)
 }
 
-fn user_instructions(run: Function, trips: u64, memory: &Prepared) -> Result<u64, String> {
+fn user_instructions(run: Function, trips: u64, memory: &PreparedMemory) -> Result<u64, String> {
     let (start, stride) = (memory.start(), memory.stride());
     // SAFETY: the memory was prepared for this kernel and this number of trips.
     let call = || unsafe { std::hint::black_box(run)(trips, start, stride) };
