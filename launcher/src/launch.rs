@@ -6,7 +6,7 @@
 mod known_launchers;
 mod starter;
 
-use known_launchers::{Ending, Manager, Signature};
+use known_launchers::{JobEndCause, Manager, Signature};
 use pmmpi::record::Job;
 use pmmpi_workload::Failure;
 use pmmpi_workload::console::say;
@@ -143,7 +143,7 @@ impl Launch {
 
     /// Tells the process manager to end the job with this status, if exit statuses of ranks do not make it do so.
     pub fn end_job(&self, code: i32) {
-        let by_message = self.row.is_some_and(|row| row.ending == Ending::PmiAbort);
+        let by_message = self.row.is_some_and(|row| row.ending == JobEndCause::PmiAbort);
         let connection = std::env::var("PMI_FD").ok().and_then(|fd| fd.parse::<i32>().ok());
         let Some(connection) = connection.filter(|_| by_message) else { return };
         // Messages on stderr may still be on their way, and mpiexec does not wait for them.
@@ -166,7 +166,7 @@ impl Launch {
     /// True if the other ranks wait for this one until one rank of the job calls MPI_Abort.
     pub fn ends_by_mpi_abort(&self) -> bool {
         let others = self.size.is_none_or(|size| size > 1);
-        others && self.is_direct() && self.row.is_some_and(|row| row.ending == Ending::MpiAbort)
+        others && self.is_direct() && self.row.is_some_and(|row| row.ending == JobEndCause::MpiAbort)
     }
 
     /// The description of the job for run files.

@@ -6,7 +6,7 @@ use crate::program;
 use pmmpi::session::shared_memory::SHARED_MEMORY_VARIABLE;
 use pmmpi_workload::Failure;
 use pmmpi_workload::plan::ABORT;
-use pmmpi_workload::process::Prepared;
+use pmmpi_workload::process::PreparedProgram;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -91,10 +91,10 @@ pub fn exec_runner(runner: &Path, shared: &str) -> Failure {
 }
 
 /// The runner, which reads its plan from `shared`.
-pub fn prepare_runner(runner: &Path, shared: &str) -> io::Result<Prepared> {
+pub fn prepare_runner(runner: &Path, shared: &str) -> io::Result<PreparedProgram> {
     let others = std::env::vars_os().filter(|(name, _)| name != SHARED_MEMORY_VARIABLE);
     let environment = others.chain([(SHARED_MEMORY_VARIABLE.into(), shared.into())]);
-    Prepared::new(runner, &[runner.as_os_str().to_owned()], environment)
+    PreparedProgram::new(runner, &[runner.as_os_str().to_owned()], environment)
 }
 
 /// Replaces this process with the runner, which calls MPI_Abort. Returns only if that fails.
@@ -109,7 +109,7 @@ fn exec(
     argv: &[OsString],
     environment: impl IntoIterator<Item = (OsString, OsString)>,
 ) -> io::Error {
-    match Prepared::new(program, argv, environment) {
+    match PreparedProgram::new(program, argv, environment) {
         Ok(prepared) => prepared.exec(),
         Err(error) => error,
     }

@@ -5,7 +5,7 @@
 
 mod run_files;
 
-use crate::cli::repeat_command::{Launch, Launches};
+use crate::cli::repeat_command::{LaunchCommand, Launches};
 use crate::program;
 use pmmpi::clock;
 use pmmpi::record::End;
@@ -13,7 +13,7 @@ use pmmpi::text::count;
 use pmmpi_workload::Failure;
 use pmmpi_workload::console::{say, time_left};
 use pmmpi_workload::plan::OnFailure;
-use pmmpi_workload::process::Prepared;
+use pmmpi_workload::process::PreparedProgram;
 use pmmpi_workload::series_summary::SeriesSummary;
 use pmmpi_workload::signals;
 use run_files::NewRunFiles;
@@ -24,7 +24,7 @@ use std::time::Instant;
 
 /// Starts all launches. Gives the end of the first failed launch, or else success.
 pub fn run(launches: &Launches) -> Result<End, Failure> {
-    let find = |launch: &Launch| program::find(launch.launcher());
+    let find = |launch: &LaunchCommand| program::find(launch.launcher());
     let programs = launches.commands.iter().map(find).collect::<Result<Vec<_>, _>>()?;
     let id = pmmpi::record::new_run_id(clock::realtime_ns());
     let series = Series { id, sets: launches.commands.len(), groups: &launches.groups };
@@ -47,7 +47,7 @@ pub fn run(launches: &Launches) -> Result<End, Failure> {
             let round = (!warmup).then(|| series.number(number - launches.warmup, group));
             let marks = series.marks(at, round);
             let (program, argv) = (&programs[set], launches.commands[set].with(&marks));
-            let ended = Prepared::new(program, &argv, std::env::vars_os())
+            let ended = PreparedProgram::new(program, &argv, std::env::vars_os())
                 .and_then(|prepared| prepared.start())
                 .and_then(|running| running.wait(None))
                 .map_err(|e| {

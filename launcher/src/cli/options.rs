@@ -70,7 +70,7 @@ Examples:
   pmmpi repeat --runs 7 --compare 'srun pmmpi ./old' 'srun pmmpi ./new'
   pmmpi repeat --runs 3 --groups cache,tlb -- srun pmmpi ./hpl"
     )]
-    Repeat(Repetition),
+    Repeat(RepeatArgs),
     /// Find slow nodes: the same work on all nodes, in rounds
     #[command(
         override_usage = "LAUNCHER pmmpi screen [OPTIONS] [-- PROGRAM ARGS...]",
@@ -354,7 +354,7 @@ pub struct MeasurementArgs {
 
 /// The options of `pmmpi repeat`.
 #[derive(Args)]
-pub struct Repetition {
+pub struct RepeatArgs {
     /// Measure K rounds (by default, a round is one launch)
     #[arg(long, value_name = "K", value_parser = whole::<1>, allow_negative_numbers = true)]
     pub runs: u32,

@@ -1,6 +1,6 @@
 //! `pmmpi repeat`: finds each `pmmpi` in the command line of a launch.
 
-use super::options::{self, MeasurementArgs, Repetition};
+use super::options::{self, MeasurementArgs, RepeatArgs};
 use super::selection::check_group;
 use pmmpi::record::run_file;
 use pmmpi_workload::Failure;
@@ -9,7 +9,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 /// A launch command, and the places where `pmmpi repeat` inserts the options of the series.
-pub struct Launch {
+pub struct LaunchCommand {
     /// The launcher, `pmmpi` and the program, each with its arguments.
     argv: Vec<OsString>,
     /// Indices in `argv` directly after each `pmmpi` (and `run`), ascending.
@@ -19,7 +19,7 @@ pub struct Launch {
 /// What `pmmpi repeat` does.
 pub struct Launches {
     /// One, or two that take turns.
-    pub commands: Vec<Launch>,
+    pub commands: Vec<LaunchCommand>,
     /// Number of measured launches of each, at least 1.
     pub runs: u32,
     /// Number of warm-up launches before them.
@@ -31,7 +31,7 @@ pub struct Launches {
     pub quiet: bool,
 }
 
-impl Launch {
+impl LaunchCommand {
     /// Finds each `pmmpi` in the launch. An MPMD launch has several parts, separated by colons; each part has at
     /// most one.
     fn new(argv: Vec<OsString>) -> Result<Self, Failure> {
@@ -92,7 +92,7 @@ fn sets_variable(word: &str) -> bool {
     word.split_once('=').is_some_and(|(name, _)| is_name(name))
 }
 
-impl Repetition {
+impl RepeatArgs {
     pub fn validate(self) -> Result<Launches, Failure> {
         // A wrong name must not cost the launches before it.
         self.groups.iter().try_for_each(|group| check_group("--groups", group))?;
@@ -111,7 +111,7 @@ impl Repetition {
             false => self.compare.iter().map(words).collect::<Result<_, _>>()?,
         };
         Ok(Launches {
-            commands: argvs.into_iter().map(Launch::new).collect::<Result<_, _>>()?,
+            commands: argvs.into_iter().map(LaunchCommand::new).collect::<Result<_, _>>()?,
             runs: self.runs,
             warmup: self.warmup,
             on_failure: self.on_failure.into(),
@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     fn launches(argv: &[&str]) -> Result<Vec<OsString>, Failure> {
-        let repetition = Repetition {
+        let repetition = RepeatArgs {
             runs: 2,
             warmup: 0,
             on_failure: options::OnFailureArg::Stop,
@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn a_group_that_does_not_exist_costs_no_launch() {
-        let repetition = |groups: &[&str]| Repetition {
+        let repetition = |groups: &[&str]| RepeatArgs {
             runs: 2,
             warmup: 0,
             on_failure: options::OnFailureArg::Stop,

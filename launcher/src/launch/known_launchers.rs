@@ -27,7 +27,7 @@ pub struct Signature {
     /// The MPI family whose programs it starts.
     pub manager: Manager,
     /// How to end all other ranks if one cannot start.
-    pub ending: Ending,
+    pub ending: JobEndCause,
 }
 
 /// How a launcher's ranks find each other.
@@ -43,7 +43,7 @@ pub enum Manager {
 
 /// What makes a launcher end its job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub enum JobEndCause {
     /// The exit status of a rank.
     ExitStatus,
     /// The PMI-1 command `abort`. With Hydra and gforker, the other ranks wait forever for a rank that never calls
@@ -65,7 +65,7 @@ const NO_ROW: Signature = Signature {
     job: &[],
     daemons: &[],
     manager: Manager::ByVariables,
-    ending: Ending::ExitStatus,
+    ending: JobEndCause::ExitStatus,
 };
 
 /// The namespace alone is not unique: Open MPI 4 makes it from 16 bits of a hash. The server's address includes its
@@ -159,7 +159,7 @@ pub const ROWS: &[Signature] = &[
         local_size: Some("MPI_LOCALNRANKS"),
         daemons: &["hydra_pmi_proxy"],
         manager: Manager::Of(RunnerFamily::Mpich),
-        ending: Ending::PmiAbort,
+        ending: JobEndCause::PmiAbort,
         ..NO_ROW
     },
     // MVAPICH2's user guide, "MPIRUN_RSH Parameters". Its mpispawn sets PMI_ID and PMI_PORT.
@@ -217,7 +217,7 @@ pub const ROWS: &[Signature] = &[
         local_size: Some("PMI_SIZE"),
         daemons: &["mpiexec.gforker"],
         manager: Manager::Of(RunnerFamily::Mpich),
-        ending: Ending::PmiAbort,
+        ending: JobEndCause::PmiAbort,
         ..NO_ROW
     },
     // srun(1), "Output environment variables". SLURM_STEP_NUM_TASKS, not SLURM_NTASKS: a batch script has the latter,
@@ -231,7 +231,7 @@ pub const ROWS: &[Signature] = &[
         local_size: Some("SLURM_STEP_TASKS_PER_NODE"),
         job: &["SLURM_JOB_ID", "SLURM_STEP_ID"],
         daemons: &["slurmstepd"],
-        ending: Ending::MpiAbort,
+        ending: JobEndCause::MpiAbort,
         ..NO_ROW
     },
     // HPE's pals.h. The plugins of Slurm and Flux for these machines set the same variables.

@@ -10,7 +10,7 @@ use pmmpi::record::wire;
 use pmmpi::session::shared_memory::{Blob, SharedMemory};
 use pmmpi_workload::Failure;
 use pmmpi_workload::console::say;
-use pmmpi_workload::process::Prepared;
+use pmmpi_workload::process::PreparedProgram;
 use pmmpi_workload::runner_plan::RunnerPlan;
 use std::io;
 
@@ -32,7 +32,7 @@ pub fn prepare(
     task: &Task,
     family: RunnerFamily,
     plan: &RunnerPlan,
-) -> Result<(Prepared, SharedMemory), Failure> {
+) -> Result<(PreparedProgram, SharedMemory), Failure> {
     let runner = own_files::runner(family)?;
     let shared = filled(task, plan).map_err(not_passed)?;
     let prepared = own_files::prepare_runner(&runner, &shared.path()).map_err(not_passed)?;

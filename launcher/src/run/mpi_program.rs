@@ -25,7 +25,7 @@ use pmmpi::session::shared_memory::{Blob, SHARED_MEMORY_VARIABLE, SharedMemory};
 use pmmpi_events::summary_line::Summary;
 use pmmpi_workload::console::{say, warn};
 use pmmpi_workload::health_watch::HealthWatch;
-use pmmpi_workload::process::{LEFT, Prepared, Running};
+use pmmpi_workload::process::{LEFT, PreparedProgram, Running};
 use pmmpi_workload::{Failure, descendants, saving, signals};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -78,7 +78,7 @@ pub fn start(task: &Task, slot: Option<&Slot>) -> Result<Started, Failure> {
     signals::forward();
     let health = task.role.leads().then(|| health_answer::begin(shared.clone()));
     let counters = hand_down_counters(&task.selection(), &task.program, &shared);
-    let prepared = Prepared::new(&task.program, &task.settings.argv, with_agent(&agent, &shared));
+    let prepared = PreparedProgram::new(&task.program, &task.settings.argv, with_agent(&agent, &shared));
     if task.settings.timeout.is_some() {
         descendants::adopt();
     }

@@ -12,8 +12,8 @@ use pmmpi::session::shared_memory::SharedMemory;
 use pmmpi_workload::process::Running;
 use pmmpi_workload::rank_watch::{Hello, OVER, STOP, TOLD};
 use pmmpi_workload::runner_plan::RunnerPlan;
-use pmmpi_workload::screen_messages::{Ending, Hearer, Told};
-use pmmpi_workload::screen_plan::{ScreenPlan, Screened};
+use pmmpi_workload::screen_messages::{Hearer, RoundsEnd, Told};
+use pmmpi_workload::screen_plan::{ScreenOutcome, ScreenPlan};
 use pmmpi_workload::screen_report::{self, INCOMPLETE};
 use pmmpi_workload::{Failure, descendants, signals};
 use std::io::{IsTerminal, PipeReader, Write, pipe};
@@ -34,7 +34,7 @@ const FINALIZE: Duration = Duration::from_secs(30);
 /// Why the supervisor stops waiting.
 enum Heard {
     /// All rounds are done, or rank 0 ended them in order.
-    Ended(Ending),
+    Ended(RoundsEnd),
     /// The runner ended, and said nothing.
     NoMore,
     /// Other ranks ended first.
@@ -56,7 +56,7 @@ pub struct Supervisor {
     lost: Vec<Hello>,
     /// True if the runner's own connection has ended.
     has_lost_rank_0: bool,
-    done: Screened,
+    done: ScreenOutcome,
 }
 
 impl Supervisor {
@@ -78,7 +78,7 @@ impl Supervisor {
         let started = runner.start();
         let runner = started.map_err(|e| Failure::own(format_args!("cannot start pmmpi-runner: {e}")))?;
         let (hearer, doing) = (Hearer::new(reader), "MPI_Init".to_owned());
-        let (lost, has_lost_rank_0, done) = (Vec::new(), false, Screened::default());
+        let (lost, has_lost_rank_0, done) = (Vec::new(), false, ScreenOutcome::default());
         Ok(Self { plan, runner, _shared: shared, hearer, connections, doing, lost, has_lost_rank_0, done })
     }
 

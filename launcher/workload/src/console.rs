@@ -4,7 +4,7 @@ pub use crate::messages::{say, warn};
 pub use crate::progress::time_left;
 
 use crate::plan::RoundsPlan;
-use crate::progress::Progress;
+use crate::progress::RoundsProgress;
 use crate::series_summary::SeriesSummary;
 use pmmpi::record::Run;
 use pmmpi::text::count;
@@ -17,18 +17,18 @@ pub struct Console {
     quiet: bool,
     /// Measured rounds.
     runs: u32,
-    progress: Progress,
+    progress: RoundsProgress,
 }
 
 impl Console {
     /// The console of the one rank that prints for all.
     pub fn new(plan: &RoundsPlan) -> Self {
-        Self { quiet: plan.quiet, runs: plan.runs, progress: Progress::new(plan.rounds(), plan.quiet) }
+        Self { quiet: plan.quiet, runs: plan.runs, progress: RoundsProgress::new(plan.rounds(), plan.quiet) }
     }
 
     /// The console of the other ranks: it prints no progress.
     pub fn silent() -> Self {
-        Self { quiet: true, runs: 1, progress: Progress::silent() }
+        Self { quiet: true, runs: 1, progress: RoundsProgress::silent() }
     }
 
     /// Shows that round `number` (from 0) begins. Call it before t0, so that it does not disturb the measurement.

@@ -7,7 +7,7 @@
 
 use crate::kernel_fault::{self, FAULT, KernelFault};
 use crate::kernel_output::KernelOutput;
-use crate::process::{Ended, Prepared, Running};
+use crate::process::{Ended, PreparedProgram, Running};
 use pmmpi::record::{KernelReport, KernelResult, wire};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, RawFd};
@@ -37,7 +37,7 @@ pub struct KernelProcess {
 
 impl KernelProcess {
     /// Starts the kernel. It must send its results within `timeout`.
-    pub fn start(program: &Prepared, timeout: Option<Duration>) -> io::Result<Self> {
+    pub fn start(program: &PreparedProgram, timeout: Option<Duration>) -> io::Result<Self> {
         let (socket, of_kernel) = UnixStream::pair()?;
         let output = KernelOutput::new()?;
         // The socket comes last, because the file may have its number here.
@@ -191,7 +191,7 @@ mod tests {
 
     fn shell(script: &str, timeout: Option<Duration>) -> KernelProcess {
         let argv = ["bash", "-c", script].map(OsString::from);
-        let program = Prepared::new(Path::new("/bin/bash"), &argv, std::env::vars_os()).unwrap();
+        let program = PreparedProgram::new(Path::new("/bin/bash"), &argv, std::env::vars_os()).unwrap();
         KernelProcess::start(&program, timeout).unwrap()
     }
 

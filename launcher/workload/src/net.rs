@@ -11,7 +11,7 @@ mod schedule;
 #[cfg(test)]
 mod tests;
 
-use exchange::{Amount, Buffers, Measured, Meeting, Outcome};
+use exchange::{Amount, Buffers, Outcome, PairMedians, ScheduledPair};
 use pmmpi::RankId;
 use pmmpi::node::NodeKey;
 use pmmpi::record::{KernelMeasure, KernelReport, KernelResult, Link, wire};
@@ -125,7 +125,7 @@ impl Net {
             let Some(partner) = partner.and_then(|partner| self.leaders.get(partner as usize)) else {
                 continue;
             };
-            let meeting = Meeting {
+            let meeting = ScheduledPair {
                 partner: partner.rank,
                 channel: self.first_channel.wrapping_add(step as u16),
                 arrival: within(2 * self.amount.limit * (step + 1)),
@@ -176,8 +176,8 @@ fn result(all: &[Exchanged]) -> KernelResult {
         Ok(Outcome::Measured(measured)) => Some((leader.rank, *measured)),
         _ => None,
     };
-    let measured: Vec<(u32, Measured)> = all.iter().filter_map(of).collect();
-    let link = |(rank, measured): &(u32, Measured)| Link {
+    let measured: Vec<(u32, PairMedians)> = all.iter().filter_map(of).collect();
+    let link = |(rank, measured): &(u32, PairMedians)| Link {
         partner: RankId(*rank),
         latency_ns: measured.latency_ns as f32,
         gigabytes_per_s: measured.gigabytes_per_s as f32,

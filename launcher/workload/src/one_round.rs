@@ -3,7 +3,7 @@
 use crate::health_watch::{HealthWatch, read_again};
 use crate::kernel_process::KernelProcess;
 use crate::net::{Net, NetRound};
-use crate::process::{Ended, LEFT, Prepared};
+use crate::process::{Ended, LEFT, PreparedProgram};
 use crate::signals;
 use pmmpi::clock;
 use pmmpi::counters::counter_table::CounterTable;
@@ -37,7 +37,7 @@ pub struct RoundsContext {
 /// The work of a round.
 pub(crate) struct RoundWork<'a> {
     pub kind: RoundKind,
-    pub program: &'a Prepared,
+    pub program: &'a PreparedProgram,
     /// The program's file.
     pub file: &'a Path,
     pub timeout: Option<Duration>,

@@ -22,7 +22,7 @@ use crate::signals;
 use pmmpi::record::End;
 
 /// A program that is ready to start: all allocations are done.
-pub struct Prepared {
+pub struct PreparedProgram {
     path: CString,
     argv: Vec<CString>,
     environment: Vec<CString>,
@@ -65,7 +65,7 @@ impl Ended {
     }
 }
 
-impl Prepared {
+impl PreparedProgram {
     /// Uses `path` without a search in PATH; `argv` starts with the program's name. Fails if a string contains a
     /// zero byte.
     pub fn new(
@@ -320,7 +320,7 @@ mod tests {
 
     fn run(script: &str) -> Ended {
         let argv = ["sh", "-c", script].map(OsString::from);
-        let prepared = Prepared::new(Path::new("/bin/sh"), &argv, std::env::vars_os()).unwrap();
+        let prepared = PreparedProgram::new(Path::new("/bin/sh"), &argv, std::env::vars_os()).unwrap();
         prepared.start().unwrap().wait(None).unwrap()
     }
 
@@ -333,13 +333,14 @@ mod tests {
     #[test]
     fn a_child_whose_time_is_up_is_ended() {
         let argv = ["sh", "-c", "trap 'exit 3' TERM; sleep 100 & wait"].map(OsString::from);
-        let start =
-            || Prepared::new(Path::new("/bin/sh"), &argv, std::env::vars_os()).unwrap().start().unwrap();
+        let start = || {
+            PreparedProgram::new(Path::new("/bin/sh"), &argv, std::env::vars_os()).unwrap().start().unwrap()
+        };
         let ended = start().wait(Some(Duration::from_millis(300))).unwrap();
         assert_eq!((ended.end, ended.timed_out), (End::Exited(3), true));
         assert_eq!(ended.for_the_record(), End::TimedOut);
         let argv = ["true"].map(OsString::from);
-        let quick = Prepared::new(Path::new("/bin/true"), &argv, []).unwrap().start().unwrap();
+        let quick = PreparedProgram::new(Path::new("/bin/true"), &argv, []).unwrap().start().unwrap();
         let ended = quick.wait(Some(Duration::from_secs(60))).unwrap();
         assert_eq!((ended.end, ended.timed_out), (End::Exited(0), false));
     }
@@ -351,7 +352,7 @@ mod tests {
                       threading.Thread(target=time.sleep, args=(1000,)).start()\n\
                       ctypes.CDLL(None).pthread_exit(None)";
         let argv = ["env", "python3", "-c", script].map(OsString::from);
-        let python = Prepared::new(Path::new("/usr/bin/env"), &argv, std::env::vars_os()).unwrap();
+        let python = PreparedProgram::new(Path::new("/usr/bin/env"), &argv, std::env::vars_os()).unwrap();
         let ended = python.start().unwrap().wait(Some(Duration::from_secs(2))).unwrap();
         assert_eq!(ended.end, End::Signaled(libc::SIGTERM));
         assert!(ended.timed_out && !ended.is_left);
@@ -360,9 +361,9 @@ mod tests {
     #[test]
     fn a_program_that_cannot_start_says_why() {
         let argv = [OsString::from("x")];
-        let start = |path: &str| Prepared::new(Path::new(path), &argv, []).unwrap().start().err();
+        let start = |path: &str| PreparedProgram::new(Path::new(path), &argv, []).unwrap().start().err();
         assert_eq!(start("/nonexistent").unwrap().raw_os_error(), Some(libc::ENOENT));
         assert_eq!(start("/etc/passwd").unwrap().raw_os_error(), Some(libc::EACCES));
-        assert!(Prepared::new(Path::new("/bin/sh"), &[OsString::from("a\0b")], []).is_err());
+        assert!(PreparedProgram::new(Path::new("/bin/sh"), &[OsString::from("a\0b")], []).is_err());
     }
 }

@@ -7,11 +7,11 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 /// Progress through parts of about equal length.
-pub(crate) struct Progress {
+pub(crate) struct RoundsProgress {
     bar: Option<ProgressBar>,
 }
 
-impl Progress {
+impl RoundsProgress {
     /// Of `parts` parts. Without a bar if `quiet`, or if there is only one part.
     pub fn new(parts: u32, quiet: bool) -> Self {
         let wanted = !quiet && parts > 1 && std::io::stderr().is_terminal();

@@ -5,7 +5,7 @@ pub use crate::one_round::RoundsContext;
 use crate::console::{Console, say};
 use crate::one_round::{self, Round, RoundKind, RoundWork};
 use crate::plan::{OnFailure, RoundsPlan};
-use crate::process::{LEFT, Prepared};
+use crate::process::{LEFT, PreparedProgram};
 use crate::series_summary::SeriesSummary;
 use crate::{Failure, descendants, saving, signals};
 use pmmpi::clock;
@@ -25,7 +25,7 @@ const STOP: u8 = 1;
 
 /// Executes `plan` together with the other ranks. Gives the end of this rank's first failed round, or of its last one.
 pub fn run<F: Pairwise>(mut fabric: F, plan: &RoundsPlan, mut place: RoundsContext) -> Result<End, Failure> {
-    let program = Prepared::new(&plan.program, &plan.argv, plan.environment.iter().cloned());
+    let program = PreparedProgram::new(&plan.program, &plan.argv, plan.environment.iter().cloned());
     let program = program.map_err(|e| Failure::own(format_args!("cannot start the program: {e}")))?;
     let speaks = fabric.rank() == 0;
     let console = if speaks { Console::new(plan) } else { Console::silent() };

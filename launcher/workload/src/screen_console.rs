@@ -1,7 +1,7 @@
 //! What `pmmpi screen` prints while it measures.
 
 use crate::messages::warn;
-use crate::progress::Progress;
+use crate::progress::RoundsProgress;
 use crate::screen_plan::{ScreenPlan, ScreenWork, WorkKind};
 use pmmpi::RankId;
 use pmmpi::record::{End, KernelResult, RankRecord, Run};
@@ -16,7 +16,7 @@ const MOST_NAMES: usize = 8;
 /// Shows the progress: a bar if stderr is a terminal, else one line per kernel and round.
 pub(crate) struct ScreenConsole {
     /// `None`: this rank prints nothing.
-    progress: Option<Progress>,
+    progress: Option<RoundsProgress>,
     quiet: bool,
     /// Measured rounds.
     rounds: u32,
@@ -29,7 +29,7 @@ impl ScreenConsole {
     pub fn new(plan: &ScreenPlan) -> Self {
         let (works, rounds) = (plan.works.len() as u32, plan.rounds.rounds());
         Self {
-            progress: Some(Progress::new(works * rounds, plan.rounds.quiet)),
+            progress: Some(RoundsProgress::new(works * rounds, plan.rounds.quiet)),
             quiet: plan.rounds.quiet,
             rounds: plan.rounds.runs,
             position: 0,

@@ -19,12 +19,12 @@ pub enum Told {
     /// This run is saved.
     Saved(PathBuf),
     /// No more rounds follow.
-    Ended(Ending),
+    Ended(RoundsEnd),
 }
 
 /// How the rounds ended.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub struct Ending {
+pub struct RoundsEnd {
     /// The signal that ended them early.
     pub stopped_by: Option<i32>,
     /// What ended them early.
@@ -109,7 +109,7 @@ mod tests {
         teller.tell(&Told::Begins("round 1 of the kernel triad".to_owned()));
         let file = PathBuf::from(format!("/{}", "long".repeat(3000)));
         teller.tell(&Told::Saved(file.clone()));
-        teller.tell(&Told::Ended(Ending { stopped_by: Some(15), failure: Some(Failure::own("full")) }));
+        teller.tell(&Told::Ended(RoundsEnd { stopped_by: Some(15), failure: Some(Failure::own("full")) }));
         drop(teller);
         let mut hearer = Hearer::new(reader);
         let mut all = Vec::new();

@@ -2,7 +2,7 @@
 
 use crate::plan::RoundsPlan;
 use crate::rank_watch::WatchAddress;
-use crate::screen_messages::Ending;
+use crate::screen_messages::RoundsEnd;
 use fastrand::Rng;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
@@ -99,9 +99,9 @@ impl ScreenPlan {
 
 /// What rank 0 knows in the end.
 #[derive(Debug, Default)]
-pub struct Screened {
+pub struct ScreenOutcome {
     /// The run files, in the order of the runs.
     pub files: Vec<PathBuf>,
     /// How they ended.
-    pub ending: Ending,
+    pub ending: RoundsEnd,
 }

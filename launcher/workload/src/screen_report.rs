@@ -3,10 +3,10 @@
 
 use crate::Failure;
 use crate::messages::warn;
-use crate::process::Prepared;
+use crate::process::PreparedProgram;
 use crate::rank_watch::LastWords;
-use crate::screen_messages::Ending;
-use crate::screen_plan::{ScreenPlan, Screened};
+use crate::screen_messages::RoundsEnd;
+use crate::screen_plan::{ScreenOutcome, ScreenPlan};
 use crate::signals;
 use pmmpi::record::End;
 use std::ffi::OsString;
@@ -21,8 +21,8 @@ const OWN_FAILURE: i32 = 125;
 pub const INCOMPLETE: i32 = 1;
 
 /// Shows the result, and does what else the plan asks for. Gives the end of this process.
-pub fn finish(plan: &ScreenPlan, done: &Screened) -> Result<End, Failure> {
-    let Ending { stopped_by, failure } = &done.ending;
+pub fn finish(plan: &ScreenPlan, done: &ScreenOutcome) -> Result<End, Failure> {
+    let RoundsEnd { stopped_by, failure } = &done.ending;
     let why = match (failure, stopped_by) {
         (Some(failure), _) => Some(failure.message.clone()),
         (None, Some(signal)) => Some(format!("signal {signal} has stopped the screen")),
@@ -48,7 +48,7 @@ pub fn finish(plan: &ScreenPlan, done: &Screened) -> Result<End, Failure> {
 }
 
 /// The end of a screen that ended early.
-fn report_early(plan: &ScreenPlan, done: &Screened) -> Result<End, Failure> {
+fn report_early(plan: &ScreenPlan, done: &ScreenOutcome) -> Result<End, Failure> {
     if plan.act.is_some() {
         warn("pmmpi changes no node, because the screen ended early");
     }
@@ -61,7 +61,7 @@ fn report_early(plan: &ScreenPlan, done: &Screened) -> Result<End, Failure> {
     Ok(End::Exited(status.code().unwrap_or(OWN_FAILURE)))
 }
 
-fn report_and_act(plan: &ScreenPlan, done: &Screened) -> Result<End, Failure> {
+fn report_and_act(plan: &ScreenPlan, done: &ScreenOutcome) -> Result<End, Failure> {
     let mut words = with_history(plan, done);
     if plan.archive.is_none() && plan.act.is_none() {
         return Err(exec(&words));
@@ -103,7 +103,7 @@ fn is_asked_to_end() -> bool {
 }
 
 /// The command line of the report on all runs, next to those of earlier screens.
-pub(crate) fn with_history(plan: &ScreenPlan, done: &Screened) -> Vec<OsString> {
+pub(crate) fn with_history(plan: &ScreenPlan, done: &ScreenOutcome) -> Vec<OsString> {
     let files = done.files.iter().map(|file| file.clone().into_os_string());
     // A first screen fills the archive.
     let is_empty = |archive: &Path| archive.read_dir().is_ok_and(|mut files| files.next().is_none());
@@ -115,12 +115,12 @@ pub(crate) fn with_history(plan: &ScreenPlan, done: &Screened) -> Vec<OsString> 
 }
 
 /// The file with the findings, beside the last run.
-fn findings(done: &Screened) -> PathBuf {
+fn findings(done: &ScreenOutcome) -> PathBuf {
     done.files.last().map(|file| file.with_extension("findings")).unwrap_or_default()
 }
 
 /// Adds the runs to the archive. False, with a warning, if that fails.
-fn keep(report: &OsString, archive: &Path, done: &Screened) -> bool {
+fn keep(report: &OsString, archive: &Path, done: &ScreenOutcome) -> bool {
     let mut words: Vec<OsString> = vec![report.clone(), "export".into(), "--output".into(), archive.into()];
     words.extend(done.files.iter().map(|file| file.clone().into_os_string()));
     let status = status_of(command(&words).stdout(Stdio::null()));
@@ -170,7 +170,7 @@ fn status_unless_asked_to_end(command: &mut Command) -> Result<ExitStatus, Failu
 /// Replaces this process. Returns only if that fails.
 fn exec(words: &[OsString]) -> Failure {
     let program = &words[0];
-    let error = Prepared::new(Path::new(program), words, std::env::vars_os())
+    let error = PreparedProgram::new(Path::new(program), words, std::env::vars_os())
         .map_or_else(|error| error, |prepared| prepared.exec());
     Failure::own(format_args!("{}: {error}", program.to_string_lossy()))
 }

@@ -6,12 +6,12 @@
 use crate::kernel_instructions;
 use crate::net::{self, NetRound};
 use crate::one_round::{self, NOT_TRIED, Round, RoundKind, RoundWork};
-use crate::process::Prepared;
+use crate::process::PreparedProgram;
 use crate::rank_watch::{LastWords, RankWatch, WatchAddress};
 use crate::rounds::{RoundsContext, in_round};
 use crate::screen_console::ScreenConsole;
 use crate::screen_messages::{Teller, Told};
-use crate::screen_plan::{ScreenPlan, ScreenWork, Screened, WorkKind};
+use crate::screen_plan::{ScreenOutcome, ScreenPlan, ScreenWork, WorkKind};
 use crate::screen_report::with_history;
 use crate::{Failure, descendants, saving, signals};
 use pmmpi::clock;
@@ -47,9 +47,10 @@ pub fn run<F: Divisible + Pairwise>(
     mut fabric: F,
     plan: &ScreenPlan,
     place: RoundsContext,
-) -> Result<Option<Screened>, Failure> {
+) -> Result<Option<ScreenOutcome>, Failure> {
     let environment = &plan.rounds.environment;
-    let prepared = |work: &ScreenWork| Prepared::new(&work.program, &work.argv, environment.iter().cloned());
+    let prepared =
+        |work: &ScreenWork| PreparedProgram::new(&work.program, &work.argv, environment.iter().cloned());
     let programs = plan.works.iter().map(prepared).collect::<Result<Vec<_>, _>>();
     let programs = programs.map_err(|e| Failure::own(format_args!("cannot start a kernel: {e}")))?;
     if plan.rounds.timeout.is_some() {
@@ -93,7 +94,7 @@ pub fn run<F: Divisible + Pairwise>(
         hung: HashMap::new(),
         hung_here: vec![false; plan.works.len()],
         is_left_here: false,
-        done: Screened::default(),
+        done: ScreenOutcome::default(),
         first_channel: 0,
         is_first: true,
     };
@@ -179,7 +180,7 @@ fn one_node() -> Failure {
 struct ScreenRounds<'a> {
     plan: &'a ScreenPlan,
     /// One per work.
-    programs: Vec<Prepared>,
+    programs: Vec<PreparedProgram>,
     place: RoundsContext,
     told: SharedRequest,
     /// The host name of each rank; only on rank 0.
@@ -195,7 +196,7 @@ struct ScreenRounds<'a> {
     hung_here: Vec<bool>,
     /// True if a process is still here after its time limit. If it continued, it would make the next kernel slow.
     is_left_here: bool,
-    done: Screened,
+    done: ScreenOutcome,
     /// The first channel that the kernel `net` has not used; also makes its pairs different ones in each round.
     first_channel: u16,
     /// True before the first work.

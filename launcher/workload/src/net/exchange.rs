@@ -45,7 +45,7 @@ pub struct Buffers {
 
 /// A pair and its place in the schedule.
 #[derive(Clone, Copy, Debug)]
-pub struct Meeting {
+pub struct ScheduledPair {
     pub partner: u32,
     /// The channel of this exchange and of no other one that may still be under way.
     pub channel: u16,
@@ -58,7 +58,7 @@ pub struct Meeting {
 /// The result of an exchange. Both partners have the same values.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
-    Measured(Measured),
+    Measured(PairMedians),
     /// The partner did not arrive in time.
     Absent,
     /// The partner arrived, but the exchange took too long.
@@ -71,7 +71,7 @@ pub enum Outcome {
 
 /// Medians of one pair.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Measured {
+pub struct PairMedians {
     /// Half of the round-trip time of a small message (ns).
     pub latency_ns: f64,
     /// The smallest one: what the link can do without disturbance (ns).
@@ -84,7 +84,7 @@ pub struct Measured {
 pub fn measure<F: Pairwise>(
     fabric: &mut F,
     buffers: &mut Buffers,
-    meeting: Meeting,
+    meeting: ScheduledPair,
     amount: &Amount,
 ) -> Result<Outcome, FabricError> {
     let own = fabric.rank();
@@ -135,7 +135,7 @@ const FIRST_BURST: u32 = 1 << 31;
 struct Talk<'a, F> {
     fabric: &'a mut F,
     own: u32,
-    meeting: Meeting,
+    meeting: ScheduledPair,
     amount: &'a Amount,
     leads: bool,
     deadline: Instant,
@@ -234,7 +234,7 @@ impl<F: Pairwise> Talk<'_, F> {
         // A clock can stand still between two readings.
         let positive = |ns: i64| ns.max(1) as f64;
         let bytes = self.amount.messages * self.amount.message_bytes;
-        Ok(Outcome::Measured(Measured {
+        Ok(Outcome::Measured(PairMedians {
             latency_ns: positive(median_ns) / 2.0,
             least_latency_ns: positive(least_ns) / 2.0,
             gigabytes_per_s: bytes as f64 / positive(burst_ns.max(their_burst_ns)),
