@@ -84,7 +84,7 @@ impl Pair {
 
 /// A link that one of its two nodes measured in one round.
 #[derive(Clone, Debug)]
-pub struct Reading<N> {
+pub struct LinkReading<N> {
     /// The node that measured.
     pub node: N,
     /// The node at the other end.
@@ -96,11 +96,11 @@ pub struct Reading<N> {
 }
 
 /// The readings of a round, with host names, because ranks have other numbers in rounds of fewer nodes.
-pub fn readings(run: &Run) -> impl Iterator<Item = Reading<&str>> {
+pub fn readings(run: &Run) -> impl Iterator<Item = LinkReading<&str>> {
     let results = run.screened.iter().flat_map(|screened| &screened.results);
     results.flat_map(move |result| {
         result.links.iter().filter_map(move |link| {
-            Some(Reading {
+            Some(LinkReading {
                 node: run.host_of(result.rank)?,
                 partner: run.host_of(link.partner)?,
                 latency_ns: f64::from(link.latency_ns),
@@ -138,7 +138,7 @@ pub struct SlowLink<N> {
 
 impl<N: Ord + Clone> Network<N> {
     /// Ignores readings with values that cannot be.
-    pub fn of(readings: impl IntoIterator<Item = Reading<N>>) -> Self {
+    pub fn of(readings: impl IntoIterator<Item = LinkReading<N>>) -> Self {
         let pairs = pairs(readings);
         let mut partners: BTreeMap<&N, Vec<(&N, Pair)>> = BTreeMap::new();
         for ([a, b], (pair, _)) in &pairs {
@@ -183,11 +183,11 @@ impl<N: Ord + Clone> Network<N> {
 }
 
 /// The medians of each pair's readings, and how many there are.
-fn pairs<N: Ord>(readings: impl IntoIterator<Item = Reading<N>>) -> BTreeMap<[N; 2], (Pair, usize)> {
+fn pairs<N: Ord>(readings: impl IntoIterator<Item = LinkReading<N>>) -> BTreeMap<[N; 2], (Pair, usize)> {
     let mut of: BTreeMap<[N; 2], (Vec<f64>, Vec<f64>)> = BTreeMap::new();
     let is_positive = |value: f64| value.is_finite() && value > 0.0;
     for reading in readings {
-        let Reading { node, partner, latency_ns, gigabytes_per_s } = reading;
+        let LinkReading { node, partner, latency_ns, gigabytes_per_s } = reading;
         if node == partner || !is_positive(latency_ns) || !is_positive(gigabytes_per_s) {
             continue;
         }

@@ -77,7 +77,7 @@ pub fn transfers(run: &Run) -> impl Iterator<Item = [&str; 2]> {
 
 /// The part of a node in wrong data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum PartInWrongData {
     /// The node is faulty.
     Faulty,
     /// All its wrong data came from faulty nodes or went to them.
@@ -86,7 +86,7 @@ pub enum Part {
     OfLink,
 }
 
-impl Part {
+impl PartInWrongData {
     /// True if a node has a time in spite of this result: the data of its healthy partners were right.
     pub fn has_time(self, result: &KernelResult) -> bool {
         self == Self::Partner && !result.links.is_empty()
@@ -97,7 +97,7 @@ impl Part {
 #[derive(Clone, Debug, PartialEq)]
 pub struct WrongData<N> {
     /// All nodes with wrong data.
-    pub parts: BTreeMap<N, Part>,
+    pub parts: BTreeMap<N, PartInWrongData>,
     /// Wrong data between two nodes that are not faulty: from, to.
     pub links: BTreeSet<[N; 2]>,
 }
@@ -115,15 +115,15 @@ impl<N: Ord + Clone> WrongData<N> {
         let has_faulty = |transfer: &[N; 2]| transfer.iter().any(|node| faulty.contains(node));
         let links: BTreeSet<[N; 2]> =
             transfers.iter().filter(|transfer| !has_faulty(transfer)).cloned().collect();
-        let mut parts: BTreeMap<N, Part> =
-            pairs.wrong.into_keys().map(|node| (node, Part::Partner)).collect();
-        parts.extend(links.iter().flatten().map(|node| (node.clone(), Part::OfLink)));
-        parts.extend(faulty.into_iter().map(|node| (node, Part::Faulty)));
+        let mut parts: BTreeMap<N, PartInWrongData> =
+            pairs.wrong.into_keys().map(|node| (node, PartInWrongData::Partner)).collect();
+        parts.extend(links.iter().flatten().map(|node| (node.clone(), PartInWrongData::OfLink)));
+        parts.extend(faulty.into_iter().map(|node| (node, PartInWrongData::Faulty)));
         Self { parts, links }
     }
 
     /// `None` for a node without wrong data.
-    pub fn part_of(&self, node: &N) -> Option<Part> {
+    pub fn part_of(&self, node: &N) -> Option<PartInWrongData> {
         self.parts.get(node).copied()
     }
 }

@@ -6,8 +6,8 @@ use clap_mangen::Man;
 use std::io::Write;
 
 /// Heading and text.
-pub type Section = (&'static str, &'static str);
-pub type Sections = &'static [Section];
+pub type PageSection = (&'static str, &'static str);
+pub type Sections = &'static [PageSection];
 
 /// The name and the text of the page of `pmmpi NAME`.
 pub fn of_command(command: Command, name: &str, sections: Sections) -> std::io::Result<(String, String)> {

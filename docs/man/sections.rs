@@ -1,31 +1,31 @@
 //! Sections of man pages that the command line does not know.
 
-use crate::page::Section;
+use crate::page::PageSection;
 
 /// Of each command that measures a program.
-pub const MEASURING: [Section; 3] = [REGIONS, ENVIRONMENT, FILES];
+pub const MEASURING: [PageSection; 3] = [REGIONS, ENVIRONMENT, FILES];
 
-pub const REPORT_ENVIRONMENT: Section = (
+pub const REPORT_ENVIRONMENT: PageSection = (
     "ENVIRONMENT",
     "PMMPI_OUT    the folder that report, export and compare read if the command line
              names no folder (default: pmmpi-results)
 PMMPI_TRUST  the folder with the results of `pmmpi validate`, which report, export
              and compare read",
 );
-pub const ENVIRONMENT: Section = (
+pub const ENVIRONMENT: PageSection = (
     "ENVIRONMENT",
     "PMMPI_OUT     the folder for run files, if --out names no folder
 PMMPI_LIBDIR  the folder of libpmmpi_agent.so, pmmpi-topology, pmmpi-names,
               pmmpi-gpus, pmmpi-dynamic and the runners (default: ../lib/pmmpi
               relative to pmmpi's own folder, or else pmmpi's own folder)",
 );
-pub const LIST_ENVIRONMENT: Section = (
+pub const LIST_ENVIRONMENT: PageSection = (
     "ENVIRONMENT",
     "PMMPI_LIBDIR  the folder of pmmpi-names, which knows the event names of vendors
               (default: ../lib/pmmpi relative to pmmpi's own folder, or else
               pmmpi's own folder)",
 );
-const REGIONS: Section = (
+const REGIONS: PageSection = (
     "REGIONS",
     "pmmpi_begin(\"NAME\") and pmmpi_end(\"NAME\") of pmmpi.h (C, C++) or the module
 pmmpi in pmmpi.f90 (Fortran) enclose a region: a part of the work with its own
@@ -38,7 +38,7 @@ MPI_Pcontrol(1) resumes the recording. Without this option pmmpi only passes
 MPI_Pcontrol on and adds no barrier. With --regions off, pmmpi_begin and pmmpi_end
 add no barrier either, and pmmpi records no probes.",
 );
-const FILES: Section = (
+const FILES: PageSection = (
     "FILES",
     "pmmpi-results/RUN_ID.pmr      one complete run; the file appears only when it is complete
 pmmpi-results/RUN_ID.partial/ the data of an MPI program that still runs or ended
@@ -46,7 +46,7 @@ pmmpi-results/RUN_ID.partial/ the data of an MPI program that still runs or ende
 pmmpi-results/.nodes/         facts of nodes that rarely change; you may remove this
                               folder",
 );
-const SCREEN_FILES: Section = (
+const SCREEN_FILES: PageSection = (
     "FILES",
     "pmmpi-results/RUN_ID.pmr          one round of one kernel, or of PROGRAM
 pmmpi-results/SERIES_ID.ended     why the screen ended early
@@ -55,8 +55,8 @@ pmmpi-results/node-actions.jsonl  --apply: the log of all changes, unless --log 
                                   another file",
 );
 
-pub const SCREEN: [Section; 2] = [ENVIRONMENT, SCREEN_FILES];
-pub const VALIDATE: [Section; 2] = [
+pub const SCREEN: [PageSection; 2] = [ENVIRONMENT, SCREEN_FILES];
+pub const VALIDATE: [PageSection; 2] = [
     (
         "ENVIRONMENT",
         "PMMPI_TRUST     the folder for the results

@@ -19,7 +19,7 @@ pub use catalogue::{
     catalogue,
 };
 pub use cpu::{CpuKind, Range};
-pub use evaluate::{Lack, MetricValue, RuleJudgement, Value, amount, evaluate, judge};
+pub use evaluate::{FormulaValue, Lack, MetricValue, RuleJudgement, amount, evaluate, judge};
 pub use formula::{Condition, Formula, Malformed, NoValue};
 pub use inputs::{MetricInput, MetricInputs, RUNNING_SHARE_FLOOR, worse};
 pub use of_run::{of_ranks, of_region, of_run, of_run_with_rules, of_totals, rules_of_region, table_of_run};

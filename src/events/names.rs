@@ -27,7 +27,7 @@ mod vendor;
 
 pub use error::NameError;
 pub use grouping::{Capacity, CounterPlan, plan};
-pub use listing::{Listed, Origin};
+pub use listing::{ListedEvent, Origin};
 pub use places::Places;
 pub use vendor::{Vendor, VendorAnswer, VendorEvent, closest};
 

@@ -24,7 +24,7 @@ pub struct Total<'a> {
     /// The worst quality of all places.
     pub quality: Quality,
     /// Why the quality is not better: of the first place with that quality.
-    pub reason: Option<Why>,
+    pub reason: Option<WhyInexact>,
     /// The smallest running share of a place.
     pub running_share: Option<f64>,
     /// Number of places in the sum.
@@ -38,7 +38,7 @@ pub struct Total<'a> {
 
 /// Why a total is not exact.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Why {
+pub enum WhyInexact {
     /// What a place read. The text is made only when it is needed, because a large run has many totals.
     Place {
         /// The rank that read it; `None` if there is only one rank.
@@ -57,7 +57,7 @@ pub enum Why {
     },
 }
 
-impl Why {
+impl WhyInexact {
     /// `None` for an exact reading.
     fn of(row: &CountRow, reading: &Reading) -> Option<Self> {
         let (rank, cpu, reading) = (Some(row.rank), row.cpu, *reading);
@@ -83,7 +83,7 @@ impl Why {
     }
 }
 
-impl fmt::Display for Why {
+impl fmt::Display for WhyInexact {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.place_and_reason() {
             (Some(place), reason) => write!(f, "{place}: {reason}"),
@@ -303,7 +303,7 @@ impl<'a> Total<'a> {
             event,
             count: reading.value(),
             quality: reading.quality(),
-            reason: Why::of(row, reading),
+            reason: WhyInexact::of(row, reading),
             running_share: reading.running_share(),
             places: 1,
             most: reading.value(),
@@ -316,7 +316,7 @@ impl<'a> Total<'a> {
         let ran_over = self.count.is_some() && reading.value().is_some() && sum.is_none();
         let quality = if ran_over { Quality::Overflowed } else { reading.quality() };
         if quality > self.quality {
-            (self.quality, self.reason) = (quality, Why::of(row, reading));
+            (self.quality, self.reason) = (quality, WhyInexact::of(row, reading));
         }
         self.count = sum;
         self.places += 1;

@@ -25,7 +25,7 @@ pub struct Frame {
 const HEAD_BYTES: usize = 20;
 
 /// What was found in a file.
-pub(super) enum Found {
+pub(super) enum FoundFrame {
     Frame(Box<Frame>),
     /// Written by another version of pmmpi.
     OtherVersion,
@@ -48,7 +48,7 @@ impl Frame {
     }
 
     /// The first frame in `bytes`, and what follows it; `None` if there is none.
-    pub(super) fn find(mut bytes: &[u8]) -> Option<(Found, &[u8])> {
+    pub(super) fn find(mut bytes: &[u8]) -> Option<(FoundFrame, &[u8])> {
         loop {
             let at = bytes.windows(8).position(|word| word.starts_with(b"PMMPI\0\0"))?;
             bytes = &bytes[at..];
@@ -59,17 +59,17 @@ impl Frame {
         }
     }
 
-    fn parse(bytes: &[u8]) -> Option<(Found, &[u8])> {
+    fn parse(bytes: &[u8]) -> Option<(FoundFrame, &[u8])> {
         let (head, rest) = bytes.split_at_checked(HEAD_BYTES)?;
         let word = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
         if live_record::layout_of(head[..8].try_into().ok()?)? != LiveRecord::LAYOUT {
-            return Some((Found::OtherVersion, &[]));
+            return Some((FoundFrame::OtherVersion, &[]));
         }
         if word(8) > VERSION {
-            return Some((Found::Newer(word(8)), &[]));
+            return Some((FoundFrame::Newer(word(8)), &[]));
         }
         let (payload, rest) = rest.split_at_checked(word(12) as usize)?;
         let frame = (crc32fast::hash(payload) == word(16)).then(|| wire::decode(payload).ok()).flatten()?;
-        Some((Found::Frame(Box::new(frame)), rest))
+        Some((FoundFrame::Frame(Box::new(frame)), rest))
     }
 }

@@ -1,6 +1,6 @@
 //! Reads a partial run for reports. The folder may be any user's.
 
-use super::frame_with_checksum::Found;
+use super::frame_with_checksum::FoundFrame;
 use super::{About, Frame, KeptRank, NODE_SUFFIX, OLD_RUN_FILE, SUFFIX, list};
 use crate::ids::{NodeId, RankId};
 use crate::node::NodeKey;
@@ -108,9 +108,9 @@ impl Left {
         self.hosts.push(Vec::new());
         while let Some((found, rest)) = Frame::find(bytes) {
             match found {
-                Found::Frame(frame) => self.add(*frame, host),
-                Found::OtherVersion => self.fail(RunFileError::OtherVersion),
-                Found::Newer(version) => self.fail(RunFileError::Newer { version }),
+                FoundFrame::Frame(frame) => self.add(*frame, host),
+                FoundFrame::OtherVersion => self.fail(RunFileError::OtherVersion),
+                FoundFrame::Newer(version) => self.fail(RunFileError::Newer { version }),
             }
             bytes = rest;
         }

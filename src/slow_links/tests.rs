@@ -10,7 +10,7 @@ fn fleet(
     nodes: u32,
     is_measured: impl Fn(u32, u32) -> bool,
     pair: impl Fn(u32, u32) -> Pair,
-) -> Vec<Reading<u32>> {
+) -> Vec<LinkReading<u32>> {
     let mut readings = Vec::new();
     for a in 0..nodes {
         for b in (a + 1..nodes).filter(|b| is_measured(a, *b)) {
@@ -18,8 +18,8 @@ fn fleet(
             // A few percent of difference, as on real networks.
             let noise = 1.0 + 0.03 * f64::from((a * 7 + b * 13) % 11) / 11.0;
             let (latency_ns, gigabytes_per_s) = (latency_ns * noise, gigabytes_per_s / noise);
-            readings.push(Reading { node: a, partner: b, latency_ns, gigabytes_per_s });
-            readings.push(Reading { node: b, partner: a, latency_ns, gigabytes_per_s });
+            readings.push(LinkReading { node: a, partner: b, latency_ns, gigabytes_per_s });
+            readings.push(LinkReading { node: b, partner: a, latency_ns, gigabytes_per_s });
         }
     }
     readings
@@ -116,7 +116,8 @@ fn a_link_that_is_slow_in_one_round_is_not_slow() {
 
 #[test]
 fn values_that_cannot_be_are_ignored() {
-    let reading = |node, partner, value| Reading { node, partner, latency_ns: value, gigabytes_per_s: value };
+    let reading =
+        |node, partner, value| LinkReading { node, partner, latency_ns: value, gigabytes_per_s: value };
     let odd = [f64::NAN, 0.0, -1.0, f64::INFINITY].map(|value| reading(0, 1, value));
     assert!(Network::of(odd).nodes.is_empty());
     assert!(Network::of([reading(3, 3, 1.0)]).nodes.is_empty());

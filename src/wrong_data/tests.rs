@@ -10,7 +10,7 @@ fn fleet(nodes: u32, is_wrong: impl Fn(u32, u32) -> bool) -> WrongData<u32> {
     WrongData::of(wrong, right)
 }
 
-fn with_part(found: &WrongData<u32>, part: Part) -> Vec<u32> {
+fn with_part(found: &WrongData<u32>, part: PartInWrongData) -> Vec<u32> {
     found.parts.iter().filter(|(_, of)| **of == part).map(|(node, _)| *node).collect()
 }
 
@@ -35,8 +35,8 @@ fn right_data_name_nobody() {
 fn one_bad_node_of_nine_is_faulty_and_its_partners_are_not() {
     for found in [fleet(9, |from, _| from == 4), fleet(9, |_, to| to == 4), fleet(9, |a, b| a == 4 || b == 4)]
     {
-        assert_eq!(with_part(&found, Part::Faulty), [4]);
-        assert_eq!(with_part(&found, Part::Partner), others(9, &[4]));
+        assert_eq!(with_part(&found, PartInWrongData::Faulty), [4]);
+        assert_eq!(with_part(&found, PartInWrongData::Partner), others(9, &[4]));
         assert!(found.links.is_empty());
     }
 }
@@ -45,13 +45,13 @@ fn one_bad_node_of_nine_is_faulty_and_its_partners_are_not() {
 fn a_node_that_is_wrong_with_most_of_its_partners_is_faulty() {
     let found = fleet(9, |from, to| from == 4 && (to % 2 == 1 || to == 0));
     assert_eq!(
-        (with_part(&found, Part::Faulty), with_part(&found, Part::Partner)),
+        (with_part(&found, PartInWrongData::Faulty), with_part(&found, PartInWrongData::Partner)),
         (vec![4], vec![0, 1, 3, 5, 7])
     );
     let found = fleet(9, |from, to| from == 4 && [1, 7].contains(&to));
-    assert_eq!((with_part(&found, Part::Faulty), links(&found)), (vec![], vec![[4, 1], [4, 7]]));
+    assert_eq!((with_part(&found, PartInWrongData::Faulty), links(&found)), (vec![], vec![[4, 1], [4, 7]]));
     // With three nodes, the other two are right with each other.
-    assert_eq!(with_part(&fleet(3, |_, to| to == 2), Part::Faulty), [2]);
+    assert_eq!(with_part(&fleet(3, |_, to| to == 2), PartInWrongData::Faulty), [2]);
 }
 
 /// A faulty link between switches disturbs pairs of healthy nodes, some of which meet at a node by chance.
@@ -69,14 +69,14 @@ fn scattered_wrong_pairs_make_no_node_faulty() {
         // Each node has 8 partners.
         let pairs = (0..NODES).flat_map(|node| (1..5).map(move |by| [node, (node + by) % NODES]));
         let found = WrongData::of(wrong.clone(), pairs);
-        assert_eq!((with_part(&found, Part::Faulty), found.links), (vec![], wrong));
+        assert_eq!((with_part(&found, PartInWrongData::Faulty), found.links), (vec![], wrong));
     }
 }
 
 #[test]
 fn one_pair_is_a_link() {
     let found = fleet(9, |from, to| (from, to) == (5, 2));
-    assert_eq!(with_part(&found, Part::OfLink), [2, 5]);
+    assert_eq!(with_part(&found, PartInWrongData::OfLink), [2, 5]);
     assert_eq!((found.parts.len(), links(&found)), (2, vec![[5, 2]]));
 }
 
@@ -84,16 +84,16 @@ fn one_pair_is_a_link() {
 #[test]
 fn two_bad_nodes_of_nine_are_faulty() {
     let found = fleet(9, |from, to| [3, 6].contains(&from) || [3, 6].contains(&to));
-    assert_eq!(with_part(&found, Part::Faulty), [3, 6]);
-    assert_eq!(with_part(&found, Part::Partner), others(9, &[3, 6]));
+    assert_eq!(with_part(&found, PartInWrongData::Faulty), [3, 6]);
+    assert_eq!(with_part(&found, PartInWrongData::Partner), others(9, &[3, 6]));
     assert!(found.links.is_empty());
 }
 
 #[test]
 fn a_bad_node_does_not_hide_a_bad_link() {
     let found = fleet(9, |from, to| from == 4 || (from, to) == (0, 1));
-    assert_eq!(with_part(&found, Part::Faulty), [4]);
-    assert_eq!(with_part(&found, Part::OfLink), [0, 1]);
+    assert_eq!(with_part(&found, PartInWrongData::Faulty), [4]);
+    assert_eq!(with_part(&found, PartInWrongData::OfLink), [0, 1]);
     assert_eq!(links(&found), [[0, 1]]);
 }
 
@@ -101,7 +101,7 @@ fn a_bad_node_does_not_hide_a_bad_link() {
 #[test]
 fn of_two_nodes_none_is_faulty() {
     let found = fleet(2, |_, _| true);
-    assert_eq!(with_part(&found, Part::OfLink), [0, 1]);
+    assert_eq!(with_part(&found, PartInWrongData::OfLink), [0, 1]);
     assert_eq!(links(&found), [[0, 1], [1, 0]]);
 }
 
@@ -109,7 +109,7 @@ fn of_two_nodes_none_is_faulty() {
 #[test]
 fn if_all_data_are_wrong_no_node_is_faulty() {
     let found = fleet(9, |_, _| true);
-    assert_eq!(with_part(&found, Part::OfLink), others(9, &[]));
+    assert_eq!(with_part(&found, PartInWrongData::OfLink), others(9, &[]));
     assert_eq!(found.links.len(), 9 * 8);
 }
 
@@ -118,16 +118,19 @@ fn if_all_data_are_wrong_no_node_is_faulty() {
 fn a_chain_of_wrong_pairs_makes_no_node_faulty() {
     let chain = [[0, 1], [1, 2], [2, 3], [3, 4]];
     let found = fleet(9, |from, to| chain.contains(&[from, to]));
-    assert_eq!((with_part(&found, Part::Faulty), links(&found)), (vec![], chain.to_vec()));
+    assert_eq!((with_part(&found, PartInWrongData::Faulty), links(&found)), (vec![], chain.to_vec()));
 }
 
 #[test]
 fn rounds_count_together() {
     let right = [[1, 2], [2, 3], [3, 1], [0, 3]];
     let first = [[0, 1]];
-    assert_eq!(with_part(&WrongData::of(first, right), Part::OfLink), [0, 1]);
+    assert_eq!(with_part(&WrongData::of(first, right), PartInWrongData::OfLink), [0, 1]);
     let both = WrongData::of([[0, 1], [0, 2]], right);
-    assert_eq!((with_part(&both, Part::Faulty), with_part(&both, Part::Partner)), (vec![0], vec![1, 2]));
+    assert_eq!(
+        (with_part(&both, PartInWrongData::Faulty), with_part(&both, PartInWrongData::Partner)),
+        (vec![0], vec![1, 2])
+    );
     // The same pair again shows nothing new.
     assert_eq!(links(&WrongData::of([[0, 1], [0, 1]], right)), [[0, 1]]);
 }

@@ -25,7 +25,7 @@ use pmmpi::record::{NodeRecord, RankRecord, Run};
 use pmmpi_events::metrics::{
     CpuKind, CpuTable, Lack, MetricInput, MetricInputs, amount, catalogue, of_totals,
 };
-use pmmpi_events::totals::{Total, Why, totals_by};
+use pmmpi_events::totals::{Total, WhyInexact, totals_by};
 use pmmpi_events::validation::RunTrust;
 use std::borrow::Cow;
 use std::ptr;
@@ -136,11 +136,11 @@ fn counts<'a>(
     }
     for total in totals.iter_mut().filter(|total| total.scope == Scope::Task && total.places != ranks) {
         (total.count, total.quality) = (None, Quality::Unavailable);
-        total.reason = Some(Why::FewRanks { counted: total.places, of: ranks });
+        total.reason = Some(WhyInexact::FewRanks { counted: total.places, of: ranks });
     }
     // If each node has one rank, all nodes have the same text.
     for total in totals.iter_mut().filter(|_| ranks == 1) {
-        if let Some(Why::Place { rank, .. }) = &mut total.reason {
+        if let Some(WhyInexact::Place { rank, .. }) = &mut total.reason {
             *rank = None;
         }
     }

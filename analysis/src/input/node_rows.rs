@@ -6,7 +6,7 @@ use pmmpi::node::CountName;
 use pmmpi::record::{End, KernelResult, RankRecord, Run};
 use pmmpi::slow_links::Score;
 use pmmpi::text::count;
-use pmmpi::wrong_data::{Part, WrongData};
+use pmmpi::wrong_data::{PartInWrongData, WrongData};
 use pmmpi::{NodeId, RankId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -162,11 +162,11 @@ pub fn without_time_in_screen(run: &Run) -> BTreeMap<String, (NoTime, String)> {
 }
 
 /// Why a node with a wrong result has no time; `None` if it has one, because only faulty partners are the reason.
-fn without_time_if_wrong(part: Option<Part>, result: &KernelResult) -> Option<NoTime> {
+fn without_time_if_wrong(part: Option<PartInWrongData>, result: &KernelResult) -> Option<NoTime> {
     match part {
         Some(part) if part.has_time(result) => None,
-        Some(Part::Partner | Part::OfLink) => Some(NoTime::Failed),
-        Some(Part::Faulty) | None => Some(NoTime::Wrong),
+        Some(PartInWrongData::Partner | PartInWrongData::OfLink) => Some(NoTime::Failed),
+        Some(PartInWrongData::Faulty) | None => Some(NoTime::Wrong),
     }
 }
 

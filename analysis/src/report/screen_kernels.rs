@@ -12,7 +12,7 @@ use crate::verdicts::node_report::NodeReport;
 use crate::warning_codes::Warning;
 use hashbrown::HashMap;
 use pmmpi::order_statistics::of_ascending;
-use pmmpi::wrong_data::{Part, WrongData};
+use pmmpi::wrong_data::{PartInWrongData, WrongData};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -202,8 +202,8 @@ impl<'a> KernelRuns<'a> {
     }
 
     /// How many runs of a host have no time. A round may not show that only faulty partners are the reason; all rounds do.
-    fn without_time(&self, host: usize, part: Option<Part>) -> usize {
-        let is_excused = |host: &ScreenedHost| part == Some(Part::Partner) && host.has_wrong_data;
+    fn without_time(&self, host: usize, part: Option<PartInWrongData>) -> usize {
+        let is_excused = |host: &ScreenedHost| part == Some(PartInWrongData::Partner) && host.has_wrong_data;
         let runs = self.of_host[host].iter();
         runs.filter(|host| host.without_time.is_some() && !is_excused(host)).count()
     }
@@ -334,7 +334,7 @@ impl<'a> KernelsOfScreen<'a> {
         }
         let part = of_kernel.wrong_data.part_of(&self.hosts[host]);
         let failed_runs = of_kernel.without_time(host, part);
-        let is_wrong = part == Some(Part::Faulty) || of_kernel.has_wrong_result(host);
+        let is_wrong = part == Some(PartInWrongData::Faulty) || of_kernel.has_wrong_result(host);
         // The report marks all times of a node with a wrong result; here each kernel has its own verdict.
         let of_times = judged.and_then(|judged| judged.verdict());
         let of_times = of_times.filter(|verdict| *verdict != ScreenVerdict::Wrong);

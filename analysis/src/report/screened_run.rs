@@ -6,7 +6,7 @@ use crate::table::NoTime;
 use pmmpi::RankId;
 use pmmpi::order_statistics::middle;
 use pmmpi::record::{KernelMeasure, KernelResult, Run, Screened};
-use pmmpi::slow_links::{self, Reading, Score};
+use pmmpi::slow_links::{self, LinkReading, Score};
 use pmmpi::wrong_data;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
@@ -44,7 +44,7 @@ pub struct ScreenedRun {
     pub hosts: Vec<ScreenedHost>,
     /// What each node measured with its partners; nodes are indices into `hosts`. Only of the kernel net.
     #[serde(skip)]
-    readings: Vec<Reading<u32>>,
+    readings: Vec<LinkReading<u32>>,
     /// Between which nodes data arrived wrong: from, to. Indices as in `readings`.
     #[serde(skip)]
     wrong_transfers: Vec<[u32; 2]>,
@@ -151,11 +151,11 @@ impl ScreenedRun {
     }
 
     /// What each node measured with its partners, with host names. Only of the kernel net.
-    pub fn readings(&self) -> impl Iterator<Item = Reading<&str>> {
+    pub fn readings(&self) -> impl Iterator<Item = LinkReading<&str>> {
         self.readings.iter().filter_map(move |reading| {
-            let Reading { node, partner, latency_ns, gigabytes_per_s } = *reading;
+            let LinkReading { node, partner, latency_ns, gigabytes_per_s } = *reading;
             let (node, partner) = (self.name(node)?, self.name(partner)?);
-            Some(Reading { node, partner, latency_ns, gigabytes_per_s })
+            Some(LinkReading { node, partner, latency_ns, gigabytes_per_s })
         })
     }
 
@@ -220,11 +220,11 @@ fn wrong_transfers(run: &Run, hosts: &[ScreenedHost]) -> Vec<[u32; 2]> {
     wrong_data::transfers(run).filter_map(numbered).collect()
 }
 
-fn readings(run: &Run, hosts: &[ScreenedHost]) -> Vec<Reading<u32>> {
-    let numbered = |reading: Reading<&str>| {
+fn readings(run: &Run, hosts: &[ScreenedHost]) -> Vec<LinkReading<u32>> {
+    let numbered = |reading: LinkReading<&str>| {
         let (node, partner) = (index(hosts, reading.node)?, index(hosts, reading.partner)?);
-        let Reading { latency_ns, gigabytes_per_s, .. } = reading;
-        Some(Reading { node, partner, latency_ns, gigabytes_per_s })
+        let LinkReading { latency_ns, gigabytes_per_s, .. } = reading;
+        Some(LinkReading { node, partner, latency_ns, gigabytes_per_s })
     };
     slow_links::readings(run).filter_map(numbered).collect()
 }

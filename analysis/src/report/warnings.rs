@@ -14,7 +14,7 @@ use pmmpi::record::run_file::EXTENSION;
 use pmmpi::record::{End, Mode, Run};
 use pmmpi::session::launch_check;
 use pmmpi::text::{count, printable, seconds_between};
-use pmmpi_events::totals::{Total, Why, totals};
+use pmmpi_events::totals::{Total, WhyInexact, totals};
 use pmmpi_events::validation::{EventVerdict, RunTrust, Trust};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -149,7 +149,8 @@ fn about_uncounted(run: &Run) -> Option<Warning> {
     let totals = totals(&run.counts, |row| row.region.is_none());
     let uncounted = requested::uncounted(&run.asked, |scope, name| {
         let mut all = totals.iter().filter(|total| total.scope == scope && total.event.name == name);
-        let reason = |total: &Total| total.reason.as_ref().map(Why::place_and_reason).unwrap_or_default();
+        let reason =
+            |total: &Total| total.reason.as_ref().map(WhyInexact::place_and_reason).unwrap_or_default();
         let first = all.next().filter(|total| !total.quality.has_value())?;
         all.all(|total| !total.quality.has_value()).then(|| reason(first))
     });

@@ -6,7 +6,7 @@ use crate::screen_plan::{ScreenPlan, ScreenWork, WorkKind};
 use pmmpi::RankId;
 use pmmpi::record::{End, KernelResult, RankRecord, Run};
 use pmmpi::text::count;
-use pmmpi::wrong_data::{Part, WrongData};
+use pmmpi::wrong_data::{PartInWrongData, WrongData};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Display;
 
@@ -164,7 +164,7 @@ fn trouble(
     work: &ScreenWork,
     rank: &RankRecord,
     result: Option<&KernelResult>,
-    part: Option<Part>,
+    part: Option<PartInWrongData>,
 ) -> Option<String> {
     let wrong = |result: &KernelResult| {
         result.wrong.clone().filter(|_| !part.is_some_and(|part| part.has_time(result)))

@@ -15,12 +15,12 @@ pub struct MetricValue {
     /// The metric.
     pub metric: &'static Metric,
     /// The value, or why there is none.
-    pub result: Result<Value, Lack>,
+    pub result: Result<FormulaValue, Lack>,
 }
 
 /// The value of a formula.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Value {
+pub struct FormulaValue {
     /// In the metric's unit; finite.
     pub value: f64,
     /// The worst quality of the counts in it.
@@ -93,11 +93,11 @@ impl MetricValue {
     /// False without a value, with a running share below [`super::RUNNING_SHARE_FLOOR`], and with an unusable
     /// event: no verdict may rest on such a value.
     pub fn supports_verdict(&self) -> bool {
-        self.result.as_ref().is_ok_and(Value::supports_verdict)
+        self.result.as_ref().is_ok_and(FormulaValue::supports_verdict)
     }
 }
 
-impl Value {
+impl FormulaValue {
     /// See [`MetricValue::supports_verdict`].
     pub fn supports_verdict(&self) -> bool {
         supports_verdict(self.running_share, self.trust)
@@ -151,11 +151,15 @@ pub fn evaluate(cpu: &CpuKind, inputs: &MetricInputs) -> Vec<MetricValue> {
 }
 
 /// The value of a name in formulas, on the processor of this table: a count, or what the table computes from counts.
-pub fn amount(table: &CpuTable, inputs: &MetricInputs, name: &str) -> Result<Value, Lack> {
+pub fn amount(table: &CpuTable, inputs: &MetricInputs, name: &str) -> Result<FormulaValue, Lack> {
     Engine { catalogue: catalogue(), table, inputs }.name(name, DEEPEST)
 }
 
-pub(super) fn evaluate_one(table: &CpuTable, inputs: &MetricInputs, metric: &Metric) -> Result<Value, Lack> {
+pub(super) fn evaluate_one(
+    table: &CpuTable,
+    inputs: &MetricInputs,
+    metric: &Metric,
+) -> Result<FormulaValue, Lack> {
     Engine { catalogue: catalogue(), table, inputs }.metric(metric)
 }
 
@@ -178,7 +182,7 @@ struct Engine<'a> {
 const DEEPEST: u32 = 8;
 
 impl Engine<'_> {
-    fn metric(&self, metric: &Metric) -> Result<Value, Lack> {
+    fn metric(&self, metric: &Metric) -> Result<FormulaValue, Lack> {
         if !self.table.has(metric) {
             return Err(Lack::NotHere(format!("this metric does not exist for {}", self.table.text)));
         }
@@ -253,14 +257,14 @@ impl Engine<'_> {
         unknown.map_or(RuleJudgement::Raised, RuleJudgement::Unknown)
     }
 
-    fn condition(&self, condition: &Condition) -> Result<(bool, Value), Lack> {
+    fn condition(&self, condition: &Condition) -> Result<(bool, FormulaValue), Lack> {
         let [left, right] = condition.sides();
         let (left, right) = (self.formula(left, DEEPEST)?, self.formula(right, DEEPEST)?);
         let holds = condition.holds([left.value, right.value]);
         Ok((holds, left.taint(right)))
     }
 
-    fn formula(&self, formula: &Formula, depth: u32) -> Result<Value, Lack> {
+    fn formula(&self, formula: &Formula, depth: u32) -> Result<FormulaValue, Lack> {
         let mut found = Vec::new();
         let mut lack = None;
         for name in formula.names() {
@@ -280,12 +284,12 @@ impl Engine<'_> {
             NoValue::Zero(divisor) => Lack::Nothing(divisor),
             NoValue::NotFinite => Lack::NotFinite,
         })?;
-        Ok(found.into_iter().fold(Value::exact(value), Value::taint))
+        Ok(found.into_iter().fold(FormulaValue::exact(value), FormulaValue::taint))
     }
 
     /// A given input has priority, even if the table can compute the name or says that the processor cannot count
     /// it. If the input has no value, the table may have one.
-    fn name(&self, name: &str, depth: u32) -> Result<Value, Lack> {
+    fn name(&self, name: &str, depth: u32) -> Result<FormulaValue, Lack> {
         if let Some(input) = self.inputs.count(name) {
             return match self.table.meaning(name) {
                 Some(Meaning::Formula { formula, .. }) if input.value.is_none() && depth > 0 => {
@@ -295,7 +299,7 @@ impl Engine<'_> {
             };
         }
         if let Some(value) = self.inputs.quantity(name) {
-            return if value.is_finite() { Ok(Value::exact(value)) } else { Err(Lack::NotFinite) };
+            return if value.is_finite() { Ok(FormulaValue::exact(value)) } else { Err(Lack::NotFinite) };
         }
         let definition = match self.table.meaning(name) {
             Some(Meaning::Event(_)) => {
@@ -317,7 +321,7 @@ impl Engine<'_> {
 }
 
 /// The value of an input.
-fn given(name: &str, input: &MetricInput) -> Result<Value, Lack> {
+fn given(name: &str, input: &MetricInput) -> Result<FormulaValue, Lack> {
     let reason = match input.trust {
         EventVerdict::Unusable => Some(UNUSABLE),
         _ => input.reason.as_deref(),
@@ -326,7 +330,7 @@ fn given(name: &str, input: &MetricInput) -> Result<Value, Lack> {
     let (quality, running_share, trust) = (input.quality, input.running_share, input.trust);
     match input.value {
         Some(value) if value.is_finite() && quality.has_value() => {
-            Ok(Value { value, quality, running_share, remark, trust })
+            Ok(FormulaValue { value, quality, running_share, remark, trust })
         }
         _ => Err(Lack::Unmeasured {
             name: name.to_owned(),
@@ -336,7 +340,7 @@ fn given(name: &str, input: &MetricInput) -> Result<Value, Lack> {
     }
 }
 
-impl Value {
+impl FormulaValue {
     /// A value without any reservation.
     fn exact(value: f64) -> Self {
         let (quality, trust) = (Quality::Exact, EventVerdict::Trusted);

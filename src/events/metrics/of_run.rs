@@ -5,7 +5,7 @@ use super::evaluate::{MetricValue, evaluate, judge};
 use super::inputs::{MetricInput, MetricInputs};
 use super::per_core;
 use super::{CpuTable, Meaning, Rule, RuleJudgement, catalogue};
-use crate::totals::{self, Total, Why};
+use crate::totals::{self, Total, WhyInexact};
 use crate::validation::{RunTrust, Trust};
 use pmmpi::counters::counts::CountRow;
 use pmmpi::counters::expected::instructions_of;
@@ -219,7 +219,7 @@ pub fn of_totals(totals: &[Total], trust: &RunTrust) -> MetricInputs {
             value: total.value(),
             quality: total.quality,
             running_share: total.running_share,
-            reason: total.reason.as_ref().map(Why::to_string),
+            reason: total.reason.as_ref().map(WhyInexact::to_string),
             trust: trust.of(total.event),
             scope: total.scope,
         };

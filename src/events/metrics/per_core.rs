@@ -3,7 +3,7 @@
 
 use super::catalogue::{CpuTable, Meaning, Metric, Per, Sibling, catalogue};
 use super::cpu::{CpuKind, has_tsc};
-use super::evaluate::{Lack, MetricValue, Value, evaluate_one};
+use super::evaluate::{FormulaValue, Lack, MetricValue, evaluate_one};
 use super::inputs::{MetricInput, MetricInputs, worse};
 use crate::readings::readings;
 use crate::validation::RunTrust;
@@ -210,14 +210,14 @@ struct Mean {
     cores: usize,
     sum: f64,
     /// The worst quality and trust of these cores.
-    worth: Option<Value>,
+    worth: Option<FormulaValue>,
     held: usize,
     /// The first core that is left out, and why.
     without: Option<(String, Lack)>,
 }
 
 impl Mean {
-    fn add(&mut self, result: Result<Value, Lack>, name: impl FnOnce() -> String) {
+    fn add(&mut self, result: Result<FormulaValue, Lack>, name: impl FnOnce() -> String) {
         self.cores += 1;
         match result {
             Ok(value) => {
@@ -235,18 +235,18 @@ impl Mean {
     }
 
     /// `None` without any core.
-    fn result(self) -> Option<Result<Value, Lack>> {
+    fn result(self) -> Option<Result<FormulaValue, Lack>> {
         let Some(worth) = self.worth else { return self.without.map(|(_, lack)| Err(lack)) };
         let value = self.sum / self.held as f64;
         if !value.is_finite() {
             return Some(Err(Lack::NotFinite));
         }
-        let Some((name, lack)) = self.without else { return Some(Ok(Value { value, ..worth })) };
+        let Some((name, lack)) = self.without else { return Some(Ok(FormulaValue { value, ..worth })) };
         let out = self.cores - self.held;
         let (are, which) = if out == 1 { ("is", "this is") } else { ("are", "the first of these is") };
         let left_out = format!("{out} of {} cores {are} left out; {which} {name}: {lack}", self.cores);
         let remarks: Vec<String> = [Some(left_out), worth.remark].into_iter().flatten().collect();
-        Some(Ok(Value {
+        Some(Ok(FormulaValue {
             value,
             quality: worse(worth.quality, Quality::Partial),
             remark: Some(remarks.join("; ")),

@@ -1,12 +1,12 @@
 //! All events that the user can ask for by name on this machine.
 
 use super::pmu::Pmu;
-use super::syntax::{EventTerm, WantedEvent, What};
+use super::syntax::{EventTerm, NameOrTerms, WantedEvent};
 use super::{EventNames, Resolved, generic, pmu_family};
 
 /// An event that can be asked for by name.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Listed {
+pub struct ListedEvent {
     /// What to type.
     pub name: String,
     /// Other names of it.
@@ -26,7 +26,7 @@ pub enum Origin {
     Pmu(String),
 }
 
-impl Listed {
+impl ListedEvent {
     pub(super) fn into_names(self) -> Vec<String> {
         std::iter::once(self.name).chain(self.aliases).collect()
     }
@@ -34,13 +34,13 @@ impl Listed {
 
 impl EventNames {
     /// All events that the kernel has names for, except those that cannot be read.
-    pub fn listed(&self) -> Vec<Listed> {
+    pub fn listed(&self) -> Vec<ListedEvent> {
         let mut all = Vec::new();
         for known in generic::all() {
             let mut names = known.names.into_iter();
             let Some(name) = names.next() else { continue };
             let events = self.everywhere(known.event);
-            all.push(Listed { name, aliases: names.collect(), origin: Origin::Kernel, events });
+            all.push(ListedEvent { name, aliases: names.collect(), origin: Origin::Kernel, events });
         }
         for (family, pmus) in self.families() {
             let mut names: Vec<String> = Vec::new();
@@ -52,11 +52,11 @@ impl EventNames {
             for event in names {
                 let name = format!("{family}/{event}/");
                 let terms = [EventTerm { name: event, value: None }];
-                let what = What::Terms { pmu: family.to_owned(), terms: terms.to_vec() };
+                let what = NameOrTerms::Terms { pmu: family.to_owned(), terms: terms.to_vec() };
                 let wanted = WantedEvent { text: name.clone(), what, modes: None };
                 if let Ok(events) = self.encode(pmus.clone(), &terms, &wanted) {
                     let origin = Origin::Pmu(family.to_owned());
-                    all.push(Listed { name, aliases: Vec::new(), origin, events });
+                    all.push(ListedEvent { name, aliases: Vec::new(), origin, events });
                 }
             }
         }

@@ -3,9 +3,11 @@
 use super::error::{self, NameError};
 use super::pmu::{self, Pmu};
 use super::pmu_terms::{self, Encoded};
-use super::syntax::{self, EventTerm, Item, WantedEvent, What};
+use super::syntax::{self, EventTerm, Item, NameOrTerms, WantedEvent};
 use super::tracepoints::{self, Tracepoint};
-use super::{Asked, EventNames, Listed, Places, Resolved, Vendor, VendorAnswer, generic, pmu_family, sysfs};
+use super::{
+    Asked, EventNames, ListedEvent, Places, Resolved, Vendor, VendorAnswer, generic, pmu_family, sysfs,
+};
 use pmmpi::counters::core_pmus::{DEVICES, is_core_pmu};
 use pmmpi::counters::event::{Encoding, Event, Modes, kind};
 use std::path::Path;
@@ -62,8 +64,8 @@ impl EventNames {
     /// `None` if only a vendor's table may know the name.
     fn known(&self, wanted: &WantedEvent) -> Result<Option<Vec<Resolved>>, NameError> {
         match &wanted.what {
-            What::Terms { pmu, terms } => self.of_pmus(pmu, terms, wanted).map(Some),
-            What::Name(name) => match generic::named(name) {
+            NameOrTerms::Terms { pmu, terms } => self.of_pmus(pmu, terms, wanted).map(Some),
+            NameOrTerms::Name(name) => match generic::named(name) {
                 Some(event) => in_modes(event, wanted).map(|event| Some(self.everywhere(event))),
                 None => match syntax::raw(name)? {
                     Some(config) => Ok(Some(self.raw(name, config, wanted.modes))),
@@ -266,7 +268,7 @@ impl EventNames {
     fn unknown(&self, wanted: &WantedEvent, mut like: Vec<String>, vendor: Option<String>) -> NameError {
         let name = wanted.name().unwrap_or(&wanted.text).to_owned();
         if like.is_empty() {
-            like = self.listed().into_iter().flat_map(Listed::into_names).collect();
+            like = self.listed().into_iter().flat_map(ListedEvent::into_names).collect();
             like = error::closest(&name, like.iter().map(String::as_str));
         }
         let tracepoints = match tracepoints::find(&self.root, &name) {

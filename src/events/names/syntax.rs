@@ -17,13 +17,13 @@ pub enum Item {
 pub struct WantedEvent {
     /// As it was typed.
     pub text: String,
-    pub what: What,
+    pub what: NameOrTerms,
     /// `None` if the text names no modes.
     pub modes: Option<Modes>,
 }
 
 #[derive(Debug, PartialEq)]
-pub enum What {
+pub enum NameOrTerms {
     Name(String),
     Terms { pmu: String, terms: Vec<EventTerm> },
 }
@@ -51,8 +51,8 @@ impl WantedEvent {
     /// Its name; `None` for a PMU's terms.
     pub fn name(&self) -> Option<&str> {
         match &self.what {
-            What::Name(name) => Some(name),
-            What::Terms { .. } => None,
+            NameOrTerms::Name(name) => Some(name),
+            NameOrTerms::Terms { .. } => None,
         }
     }
 }
@@ -140,13 +140,13 @@ fn wanted(text: &str, of_group: Option<Modes>) -> Result<WantedEvent, NameError>
             if pmu.is_empty() {
                 return Err(problem());
             }
-            (What::Terms { pmu: pmu.to_owned(), terms: terms(inside)? }, own)
+            (NameOrTerms::Terms { pmu: pmu.to_owned(), terms: terms(inside)? }, own)
         }
         None => match text.rsplit_once(':').map(|(name, after)| (name, modes(after))) {
             Some((name, Some(modes))) if !name.is_empty() && !name.ends_with(':') => {
-                (What::Name(name.to_owned()), Some(modes))
+                (NameOrTerms::Name(name.to_owned()), Some(modes))
             }
-            _ => (What::Name(text.to_owned()), None),
+            _ => (NameOrTerms::Name(text.to_owned()), None),
         },
     };
     Ok(WantedEvent { text: text.to_owned(), what, modes: modes.or(of_group) })

@@ -45,13 +45,13 @@ struct LiveSpread {
 
 /// A reading of the clock and of the counters.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Reading {
+pub(super) struct ProbeReading {
     pub tick: Tick,
     /// Cycles and instructions in user mode.
     pub counts: Option<[u64; 2]>,
 }
 
-impl Reading {
+impl ProbeReading {
     /// Before any reading.
     pub const NONE: Self = Self { tick: Tick { ticks: 0, thread: UNKNOWN }, counts: None };
 }
@@ -163,7 +163,7 @@ impl Account {
 
     /// Adds an entry, or discards it.
     #[inline]
-    pub fn add(&self, start: Reading, stop: Reading, own: Own, usual: &mut Usual) {
+    pub fn add(&self, start: ProbeReading, stop: ProbeReading, own: Own, usual: &mut Usual) {
         let ticks = stop.tick.ticks.wrapping_sub(start.tick.ticks);
         if (ticks as i64) < 0 {
             return bump(&self.negative, 1);
@@ -257,8 +257,8 @@ fn bump(number: &AtomicU64, by: u64) {
 mod tests {
     use super::*;
 
-    fn at(ticks: u64, thread: u32, counts: Option<[u64; 2]>) -> Reading {
-        Reading { tick: Tick { ticks, thread }, counts }
+    fn at(ticks: u64, thread: u32, counts: Option<[u64; 2]>) -> ProbeReading {
+        ProbeReading { tick: Tick { ticks, thread }, counts }
     }
 
     fn usual() -> Usual {

@@ -1,6 +1,6 @@
 //! One thread that enters and leaves probes.
 
-use super::count_or_discard::{Accounts, Own, Reading, Usual};
+use super::count_or_discard::{Accounts, Own, ProbeReading, Usual};
 use super::registry::REGISTRY;
 use super::ticks::{Tick, fence};
 use super::{CALIBRATION, gate, now};
@@ -38,7 +38,7 @@ pub(super) struct Local {
 #[derive(Clone, Copy, Default)]
 struct Open {
     account: usize,
-    start: Reading,
+    start: ProbeReading,
 }
 
 /// Calls `act` with the state of this thread. False if it has none yet.
@@ -76,7 +76,7 @@ impl Local {
             usual: Cell::default(),
             last: Cell::new(0),
             depth: Cell::new(0),
-            open: [const { Cell::new(Open { account: 0, start: Reading::NONE }) }; DEEPEST],
+            open: [const { Cell::new(Open { account: 0, start: ProbeReading::NONE }) }; DEEPEST],
         }
     }
 
@@ -103,12 +103,12 @@ impl Local {
         let counts = self.counts();
         // As late as possible.
         let tick = now(gate);
-        place.set(Open { account, start: Reading { tick, counts } });
+        place.set(Open { account, start: ProbeReading { tick, counts } });
     }
 
     #[inline(always)]
     pub fn leave(&self, name: &[u8], tick: Tick) {
-        let stop = Reading { tick, counts: self.counts() };
+        let stop = ProbeReading { tick, counts: self.counts() };
         let depth = self.depth.get();
         if depth > DEEPEST {
             return self.depth.set(depth - 1);

@@ -1,9 +1,9 @@
 //! The kernel on threads as ranks, one of which is slow, away, or receives something wrong.
 
 use super::*;
-use pmmpi::slow_links::{Network, Reading};
+use pmmpi::slow_links::{LinkReading, Network};
 use pmmpi::transport::fabric::{Channel, Solo, Threads, Wait};
-use pmmpi::wrong_data::{Part, WrongData};
+use pmmpi::wrong_data::{PartInWrongData, WrongData};
 use std::sync::Arc;
 
 /// A rank as a thread, with a fault.
@@ -117,10 +117,10 @@ fn results(
     })
 }
 
-fn readings(results: &[Option<KernelReport>]) -> Vec<Reading<u32>> {
+fn readings(results: &[Option<KernelReport>]) -> Vec<LinkReading<u32>> {
     let of = |(rank, report): (u32, &Option<KernelReport>)| {
         let links = report.iter().flat_map(|report| report.result.links.clone());
-        let reading = move |link: Link| Reading {
+        let reading = move |link: Link| LinkReading {
             node: rank,
             partner: link.partner.0,
             latency_ns: f64::from(link.latency_ns),
@@ -225,7 +225,10 @@ fn both_partners_of_a_wrong_byte_name_each_other() {
         }
         assert!(result(1).wrong.is_none() && result(1).links.len() == 3);
         let found = wrong_data_of(&results);
-        assert_eq!(found.parts.into_iter().collect::<Vec<_>>(), [(0, Part::OfLink), (2, Part::OfLink)]);
+        assert_eq!(
+            found.parts.into_iter().collect::<Vec<_>>(),
+            [(0, PartInWrongData::OfLink), (2, PartInWrongData::OfLink)]
+        );
         assert_eq!(found.links.into_iter().collect::<Vec<_>>(), [[0, 2]]);
     }
 }
@@ -234,8 +237,8 @@ fn both_partners_of_a_wrong_byte_name_each_other() {
 fn only_the_node_with_wrong_bytes_of_all_partners_is_faulty() {
     let results = results(6, 1, LITTLE, |rank| (rank == 2).then_some(Fault::Flips(None, 1234)), &[]);
     let found = wrong_data_of(&results);
-    let part = |rank: u32| if rank == 2 { Part::Faulty } else { Part::Partner };
-    let expected: Vec<(u32, Part)> = (0..6).map(|rank| (rank, part(rank))).collect();
+    let part = |rank: u32| if rank == 2 { PartInWrongData::Faulty } else { PartInWrongData::Partner };
+    let expected: Vec<(u32, PartInWrongData)> = (0..6).map(|rank| (rank, part(rank))).collect();
     assert_eq!(found.parts.into_iter().collect::<Vec<_>>(), expected);
     assert!(found.links.is_empty());
 }
