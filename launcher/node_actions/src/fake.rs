@@ -26,6 +26,7 @@ pub(crate) struct Fake {
     updates: RefCell<Vec<Vec<String>>>,
     /// Nodes whose records in the list cannot be read.
     unreadable: RefCell<Vec<String>>,
+    cluster: RefCell<Option<String>>,
     /// May change nodes, and fail the call.
     hook: RefCell<Hook>,
 }
@@ -51,6 +52,7 @@ impl Fake {
             nodes: RefCell::new(nodes),
             updates: RefCell::default(),
             unreadable: RefCell::default(),
+            cluster: RefCell::default(),
             hook: RefCell::new(Box::new(|_, _| None)),
         }
     }
@@ -73,6 +75,11 @@ impl Fake {
         *self.unreadable.borrow_mut() = names.iter().map(|name| (*name).to_owned()).collect();
     }
 
+    /// From now on, the cluster has this name; `None`: it is unknown.
+    pub(crate) fn is_cluster(&self, name: Option<&str>) {
+        *self.cluster.borrow_mut() = name.map(str::to_owned);
+    }
+
     pub(crate) fn of(&self, name: &str) -> NodeState {
         self.nodes.borrow()[name].clone()
     }
@@ -93,6 +100,10 @@ impl Fake {
 }
 
 impl Slurm for Fake {
+    fn cluster(&self) -> Option<String> {
+        self.cluster.borrow().clone()
+    }
+
     fn nodes(&self) -> Result<ListedNodes, ToolError> {
         self.at(SlurmCall::ReadAll)?;
         let unreadable = self.unreadable.borrow();

@@ -1,5 +1,6 @@
 //! Slurm, as pmmpi uses it: reads nodes and changes one node.
 
+mod cluster;
 mod rights;
 
 use crate::error::{ScontrolFailure, ToolError};
@@ -11,6 +12,7 @@ use std::fs::File;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 const PROGRAM: &str = "scontrol";
@@ -24,6 +26,9 @@ pub type ListedNodes = BTreeMap<String, Result<NodeState, String>>;
 
 /// What pmmpi needs of Slurm.
 pub trait Slurm {
+    /// The name of the cluster, in lower case. `None` if pmmpi cannot find it out.
+    fn cluster(&self) -> Option<String>;
+
     /// Reads all nodes.
     fn nodes(&self) -> Result<ListedNodes, ToolError>;
 
@@ -41,6 +46,8 @@ pub struct Scontrol {
     program: PathBuf,
     /// The longest time for one call; 30 s by default.
     pub limit: Duration,
+    /// The first answer: a pmmpi that waits for the journal does not ask again and again.
+    cluster: OnceLock<Option<String>>,
 }
 
 impl Scontrol {
@@ -51,7 +58,7 @@ impl Scontrol {
         let folders = env::split_paths(&path).filter(|folder| folder.is_absolute());
         let program = folders.map(|folder| folder.join(PROGRAM)).find(|path| is_executable(path));
         let missing = || ToolError { command: PROGRAM.to_owned(), why: ScontrolFailure::Missing };
-        Ok(Self { program: program.ok_or_else(missing)?, limit: LIMIT })
+        Ok(Self { program: program.ok_or_else(missing)?, limit: LIMIT, cluster: OnceLock::new() })
     }
 
     fn call(&self, arguments: &[&str], lock: Option<&File>) -> Result<String, ToolError> {
@@ -84,6 +91,12 @@ impl Scontrol {
 }
 
 impl Slurm for Scontrol {
+    fn cluster(&self) -> Option<String> {
+        // Not from a variable of the job: this answer is of the cluster whose nodes scontrol changes.
+        let config = || self.call(&["show", "config"], None).ok();
+        self.cluster.get_or_init(|| config().and_then(|config| cluster::of_config(&config))).clone()
+    }
+
     fn nodes(&self) -> Result<ListedNodes, ToolError> {
         // Also nodes of hidden partitions.
         self.show(&["--all", "show", "node"])
@@ -138,7 +151,7 @@ mod tests {
         let program = folder.path().join("scontrol");
         fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-        (folder, Scontrol { program, limit: Duration::from_secs(60) })
+        (folder, Scontrol { program, limit: Duration::from_secs(60), cluster: OnceLock::new() })
     }
 
     fn why(script: &str) -> ScontrolFailure {
@@ -150,6 +163,20 @@ mod tests {
         let (_folder, slurm) =
             scripted(&format!("[ \"$LC_ALL $*\" = 'C --all show node a' ] && printf '{RECORD}'"));
         assert_eq!(slurm.node("a").unwrap().state, ["IDLE"]);
+    }
+
+    #[test]
+    fn the_cluster_is_asked_for_once() {
+        let (folder, slurm) = scripted(
+            "[ \"$LC_ALL $*\" = 'C show config' ] && echo asked >> \"$0.calls\" && echo 'ClusterName  = alpha'",
+        );
+        for _ in 0..2 {
+            assert_eq!(slurm.cluster().as_deref(), Some("alpha"));
+        }
+        assert_eq!(fs::read_to_string(folder.path().join("scontrol.calls")).unwrap(), "asked\n");
+        for script in ["echo 'ClusterName = alpha'; exit 1", "exit 1", "echo rubbish", "true"] {
+            assert_eq!(scripted(script).1.cluster(), None, "{script}");
+        }
     }
 
     #[test]
