@@ -154,6 +154,8 @@ fn a_slow_node_is_drained_with_its_reason() {
     assert!(site.field("node1", "Reason").starts_with(reason), "{}", site.field("node1", "Reason"));
     assert_eq!(site.state("node2"), "IDLE");
     assert_eq!(site.log(), ["intent drain", "outcome done", "intent drain", "outcome done"]);
+    let log = read(site.file("log"));
+    assert!(log.lines().next().is_some_and(|begin| begin.contains("\"cluster\":\"rig\"")), "{log}");
     // The dry run showed a command that a shell runs as pmmpi does.
     let line = dry.out();
     let line = line.trim().strip_prefix("node0: would run: ").unwrap().replace("=node0", "=node2");
@@ -439,7 +441,7 @@ fn an_update_that_hangs_stops_the_run() {
 #[test]
 fn a_second_pmmpi_does_not_act() {
     let site = Site::new();
-    let path = site.with_scontrol("echo $$ > at; sleep 1000");
+    let path = site.with_scontrol("[ \"$2\" = config ] && exec $real \"$@\"\necho $$ > at; sleep 1000");
     let first: Started = tool::start(site.command(&slow(&["node0"]), &[], &DRAIN).env("PATH", path));
     assert!(tool::is_over_within(WAIT, || read(site.file("at")).ends_with('\n')));
     let second = site.act(&slow(&["node1"]), &[], &DRAIN);

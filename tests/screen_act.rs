@@ -8,7 +8,8 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-/// A folder with a `scontrol` that shows these nodes (NodeName, NodeHostName) and takes every change.
+/// A folder with a `scontrol` that shows these nodes (NodeName, NodeHostName) and takes every change. It shows the file
+/// `config`, if there is one, as Slurm's configuration.
 struct Site(Folder);
 
 impl Site {
@@ -23,7 +24,8 @@ impl Site {
         }
         let here = site.0.path().display().to_string();
         let script = format!(
-            "#!/bin/sh\ncd {here}\ncase \"$*\" in update*) echo \"$*\" >> updates;; *) cat node-${{4:-*}};; esac\n"
+            "#!/bin/sh\ncd {here}\ncase \"$*\" in update*) echo \"$*\" >> updates;; 'show config') cat config;; \
+             *) cat node-${{4:-*}};; esac\n"
         );
         let program = site.file("scontrol");
         fs::write(&program, script).unwrap();
@@ -163,6 +165,35 @@ fn what_cannot_be_written_is_refused_before_the_first_round() {
     assert!(output.err().contains("no node to change"), "{}", output.err());
     assert!(!site.file("log").exists() && site.file("archive").read_dir().unwrap().next().is_some());
     assert_eq!(tool::runs_in(&site.file("runs")).len(), 1);
+}
+
+/// Before the first round, and before an act or a dry run.
+#[test]
+fn the_log_of_another_cluster_is_refused() {
+    let site = Site::new(&[("n1", "n1")]);
+    let begin = serde_json::json!({"time": "2026-11-26 02:09:12", "entry": "begin", "process": 1, "host": "n1",
+        "user": 0, "cluster": "alpha"});
+    let log = begin.to_string().replacen('{', "{\"pmmpi_node_actions\":1,", 1) + "\n";
+    fs::write(site.file("log"), &log).unwrap();
+    fs::write(site.file("config"), "ClusterName             = beta\n").unwrap();
+    let screen = || {
+        let screen = ["screen", "--rounds", "1", "--warmup", "0", "--out", "runs", "--apply", "drain"];
+        site.pmmpi(&[&screen[..], &["--log", "log", "--", "true"]].concat())
+    };
+    for output in [site.act(&["n1"]), site.act_with(&["n1"], &["--first-use"]), screen()] {
+        let told =
+            "cannot use log as log: it is the log of the cluster alpha, but this is the cluster beta; ";
+        assert!(output.code() == 125 && output.err().contains(told), "{}", output.err());
+        assert!(!output.err().contains("n1: "), "{}", output.err());
+    }
+    assert!(tool::runs_in(&site.file("runs")).is_empty());
+    assert_eq!(fs::read_to_string(site.file("log")).unwrap(), log);
+    // The cluster of the log, or an unknown one.
+    fs::write(site.file("config"), "ClusterName             = alpha\n").unwrap();
+    screen().success();
+    fs::remove_file(site.file("config")).unwrap();
+    screen().success();
+    assert!(site.act(&["n1"]).err().contains("n1: FAILED: drain"));
 }
 
 /// `gate.sbatch` for the repaired nodes blue3 and blue4. `ssh` is the script that answers in their place.

@@ -101,7 +101,6 @@ fn check_end(settings: &ScreenSettings, works: &[ScreenWork], log: &Path) -> Res
     settings.log.as_deref().map(outputs::check_log).transpose()?;
     if settings.act.is_some() {
         act_in_slurm::check(log)?;
-        pmmpi_node_actions::check_log(log).map_err(Failure::own)?;
     }
     settings.archive.as_deref().map(outputs::check_archive).transpose()?;
     let report = own_files::report()?;

@@ -4,19 +4,22 @@
 //! An intent without an outcome shows the next run what a killed pmmpi was doing. If a kill or a full disk interrupts
 //! the write of a line, the line has no end. No act followed such a line, so the next run ignores it. The journal is
 //! also the lock (flock).
+//!
+//! A journal belongs to one cluster: a node of another cluster may have the same name, and would seem to have the marks
+//! that the journal has.
 
 use crate::cause::MarkCause;
 use crate::decide;
-use crate::error::Error;
+use crate::error::{Error, one_line};
 use crate::measurement::Measurement;
 use crate::node_state::NodeState;
 use crate::one_change::Act;
 use crate::own_marks::OwnMarks;
-use crate::scontrol::ListedNodes;
+use crate::scontrol::{ListedNodes, Slurm};
 use pmmpi::node::NodeKey;
 use pmmpi::record::civil_from_days;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::fd::AsRawFd;
@@ -49,7 +52,14 @@ struct Line {
 #[serde(tag = "entry", rename_all = "snake_case")]
 pub(crate) enum Entry {
     /// A run has the lock.
-    Begin { process: u32, host: String, user: u32 },
+    Begin {
+        process: u32,
+        host: String,
+        user: u32,
+        /// Slurm's name of the cluster, if it is known; older logs have none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cluster: Option<String>,
+    },
     /// An act follows, unless somebody changes the node first.
     Intent {
         id: u64,
@@ -149,8 +159,8 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// Locks the journal, or creates it, and writes that this run begins.
-    pub(crate) fn open(path: &Path) -> std::result::Result<Self, Error> {
+    /// Locks the journal, or creates it, and writes that this run begins. Fails if it is that of another cluster.
+    pub(crate) fn open(path: &Path, cluster: Option<String>) -> std::result::Result<Self, Error> {
         let fail = |what| move |reason| Error::Journal { path: path.to_owned(), what, reason };
         // Without NONBLOCK, opening a pipe could wait forever.
         let mut options = OpenOptions::new();
@@ -159,6 +169,8 @@ impl Journal {
         require_regular(path, &file)?;
         let is_locked = lock(&file).map_err(fail("lock"))?;
         let past = Past::read(path, &file)?;
+        // First, because it is no use to wait for the lock of another cluster.
+        past.require_cluster(path, cluster.as_deref())?;
         if !is_locked {
             return Err(Error::Held { path: path.to_owned(), holder: past.last_begin });
         }
@@ -170,7 +182,7 @@ impl Journal {
         // SAFETY: geteuid has no preconditions and cannot fail.
         let user = unsafe { libc::geteuid() };
         let host = NodeKey::own().hostname.clone();
-        journal.append(Entry::Begin { process: std::process::id(), host, user })?;
+        journal.append(Entry::Begin { process: std::process::id(), host, user, cluster })?;
         sync_folder(path).map_err(fail("save"))?;
         Ok(journal)
     }
@@ -308,6 +320,8 @@ struct Past {
     /// The last line has no end.
     is_torn: bool,
     last_begin: Option<String>,
+    /// The names in the lines `begin`.
+    clusters: BTreeSet<String>,
 }
 
 impl Past {
@@ -325,7 +339,7 @@ impl Past {
 
     fn read(path: &Path, file: &File) -> std::result::Result<Self, Error> {
         let (mut open, mut next_id, mut last_begin) = (BTreeMap::new(), 1, None);
-        let mut marks = OwnMarks::default();
+        let (mut marks, mut clusters) = (OwnMarks::default(), BTreeSet::new());
         let (mut line, mut has_mark, mut is_torn) = (Vec::new(), false, false);
         let mut reader = BufReader::new(file);
         loop {
@@ -351,9 +365,10 @@ impl Past {
                 return Err(Error::NoJournal(path.to_owned(), why.to_owned()));
             };
             match entry {
-                Entry::Begin { process, host, user } => {
+                Entry::Begin { process, host, user, cluster } => {
                     last_begin =
                         Some(format!("process {process} of user {user} on {host}, since {time} UTC"));
+                    clusters.extend(cluster);
                 }
                 Entry::Intent { id, node, act, reason, found_by } => {
                     next_id = next_id.max(id.saturating_add(1));
@@ -369,14 +384,33 @@ impl Past {
                 }
             }
         }
-        Ok(Self { next_id, open: open.into_values().collect(), marks, is_torn, last_begin })
+        Ok(Self { next_id, open: open.into_values().collect(), marks, is_torn, last_begin, clusters })
+    }
+
+    /// Fails if an earlier run was on another cluster than this one. A name that is unknown shows no other cluster.
+    fn require_cluster(&self, path: &Path, own: Option<&str>) -> std::result::Result<(), Error> {
+        if let Some(own) = own
+            && let Some(other) = self.clusters.iter().find(|name| name.as_str() != own)
+        {
+            let why = format!(
+                "it is the log of the cluster {}, but this is the cluster {}; each cluster needs its own log, so name \
+                 another file with --log",
+                one_line(other),
+                one_line(own)
+            );
+            return Err(Error::NoJournal(path.to_owned(), why));
+        }
+        Ok(())
     }
 }
 
-/// Fails if the content of this file shows that [`run`](crate::run) could not use it as its log. Neither locks nor writes
-/// it. A missing file is a new log.
-pub fn check_log(path: &Path) -> std::result::Result<(), Error> {
-    Past::of(path).map(drop)
+/// Fails if the content of this file shows that [`run`](crate::run) could not use it as its log on the cluster of this
+/// Slurm. Neither locks nor writes it. A missing file is a new log.
+pub fn check_log(path: &Path, slurm: &dyn Slurm) -> std::result::Result<(), Error> {
+    match Past::of(path)? {
+        Some(past) if !past.clusters.is_empty() => past.require_cluster(path, slurm.cluster().as_deref()),
+        _ => Ok(()),
+    }
 }
 
 fn require_regular(path: &Path, file: &File) -> std::result::Result<(), Error> {

@@ -30,7 +30,14 @@ pub fn run(
     slurm: &dyn Slurm,
 ) -> Result<ActionsReport, Error> {
     settings.check()?;
-    let mut journal = if settings.apply { Some(Journal::open(&settings.log)?) } else { None };
+    let mut journal = match settings.apply {
+        // Slurm tells the name before the lock, so that the journal says at once who has the lock.
+        true => Some(Journal::open(&settings.log, slurm.cluster())?),
+        false => {
+            journal::check_log(&settings.log, slurm)?;
+            None
+        }
+    };
     let mut listed = slurm.nodes()?;
     let mut report = ActionsReport::default();
     if let Some(journal) = &mut journal {

@@ -64,7 +64,7 @@ pub struct ActionSettings {
     pub fleet: u32,
     /// False: decide, but change nothing and write no journal (dry run).
     pub apply: bool,
-    /// The journal; all runs on a cluster must use the same file.
+    /// The journal; all runs on a cluster must use the same file, and runs on another cluster another file.
     pub log: PathBuf,
 }
 

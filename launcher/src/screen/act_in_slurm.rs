@@ -3,7 +3,7 @@
 use crate::cli::options::{ActArgs, ApplyArg};
 use pmmpi::record::End;
 use pmmpi_node_actions::{
-    Action, ActionSettings, ActionsReport, Error, Finding, MeasuredKernel, Scontrol, dry_run,
+    Action, Error, Finding, MeasuredKernel, ActionsReport, Scontrol, ActionSettings, check_log, dry_run,
     run as run_actions,
 };
 use pmmpi_workload::Failure;
@@ -146,18 +146,17 @@ pub fn note_first_use(options: &mut Vec<OsString>, log: &Path) {
     }
 }
 
-/// Refuses if there is no Slurm to act in, or if the user may not change nodes. A dry run needs no right. `log` is that
-/// of the screen.
+/// Refuses if there is no Slurm to act in, if the user may not change nodes, or if pmmpi cannot use this log there. A dry
+/// run needs no right.
 pub fn check(log: &Path) -> Result<(), Failure> {
     let slurm = Scontrol::find().map_err(|e| Failure::usage(format_args!("--apply: {e}")))?;
-    if dry_run::is_first_use(log) {
-        return Ok(());
-    }
-    slurm.why_not_allowed().map_or(Ok(()), |answer| {
-        Err(Failure::usage(format_args!(
+    let needs_right = !dry_run::is_first_use(log);
+    if let Some(answer) = needs_right.then(|| slurm.why_not_allowed()).flatten() {
+        return Err(Failure::usage(format_args!(
             "--apply: this user may not change nodes in Slurm (scontrol says: {answer})\n       \
              Start the screen as root, as SlurmUser or as a Slurm administrator. Or use --suggest in place of --apply: \
              then pmmpi prints the commands for an administrator"
-        )))
-    })
+        )));
+    }
+    check_log(log, &slurm).map_err(Failure::own)
 }

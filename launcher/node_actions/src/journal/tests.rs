@@ -1,5 +1,5 @@
 use super::*;
-use crate::fake::node;
+use crate::fake::{Fake, node};
 use crate::own_marks::OwnMark;
 use crate::settings::Action;
 use proptest::prelude::*;
@@ -9,6 +9,16 @@ fn place() -> (TempDir, PathBuf) {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("log");
     (folder, path)
+}
+
+/// On a cluster whose name is unknown.
+fn open(path: &Path) -> std::result::Result<Journal, Error> {
+    Journal::open(path, None)
+}
+
+/// The same.
+fn check(path: &Path) -> std::result::Result<(), Error> {
+    check_log(path, &Fake::new([]))
 }
 
 fn drain() -> Act {
@@ -28,12 +38,12 @@ fn outcome(id: u64) -> Entry {
 #[test]
 fn an_intent_is_open_until_its_outcome() {
     let (_folder, path) = place();
-    let mut journal = Journal::open(&path).unwrap();
+    let mut journal = open(&path).unwrap();
     assert!(journal.open_intents().is_empty());
     let ids = ["a", "b", "c"].map(|name| journal.intend(name, &drain(), None).unwrap());
     journal.append(outcome(ids[1])).unwrap();
     drop(journal);
-    let mut journal = Journal::open(&path).unwrap();
+    let mut journal = open(&path).unwrap();
     let open: Vec<(&str, u64)> =
         journal.open_intents().iter().map(|open| (&open.node[..], open.id)).collect();
     assert_eq!(open, [("a", ids[0]), ("c", ids[2])]);
@@ -47,7 +57,7 @@ fn the_last_mark_on_a_node_is_known() {
     let (_folder, path) = place();
     assert_eq!(Journal::read_marks(&path, &ListedNodes::new()).unwrap().mark("a", &Action::Drain), None);
     let of = |marks: &OwnMarks, action| marks.mark("a", &action).and_then(OwnMark::reason).map(str::to_owned);
-    let mut journal = Journal::open(&path).unwrap();
+    let mut journal = open(&path).unwrap();
     let ended = |id, result| Entry::Outcome {
         id,
         node: "a".to_owned(),
@@ -67,7 +77,7 @@ fn the_last_mark_on_a_node_is_known() {
     let noisy = cause("pmmpi: noisy");
     journal.intend("a", &Act::AddFeature("pmmpi_slow".to_owned()), Some(&noisy)).unwrap();
     drop(journal);
-    let mut journal = Journal::open(&path).unwrap();
+    let mut journal = open(&path).unwrap();
     assert_eq!(of(journal.marks(), Action::Drain).as_deref(), Some("pmmpi: slow"));
     assert_eq!(of(journal.marks(), Action::feature()), None);
     let open = journal.open_intents()[0].clone();
@@ -84,7 +94,7 @@ fn the_last_mark_on_a_node_is_known() {
 #[test]
 fn lines_are_json_that_other_programs_can_read() {
     let (_folder, path) = place();
-    let mut journal = Journal::open(&path).unwrap();
+    let mut journal = open(&path).unwrap();
     let id = journal.intend("a", &drain(), None).unwrap();
     journal.append(outcome(id)).unwrap();
     let text = fs::read_to_string(&path).unwrap();
@@ -103,33 +113,61 @@ fn lines_are_json_that_other_programs_can_read() {
 #[test]
 fn a_second_pmmpi_hears_who_holds_the_journal() {
     let (_folder, path) = place();
-    let first = Journal::open(&path).unwrap();
+    let first = open(&path).unwrap();
     let before = fs::read(&path).unwrap();
-    let error = Journal::open(&path).unwrap_err();
+    let error = open(&path).unwrap_err();
     let holder = format!("process {} of user ", std::process::id());
     assert!(matches!(error, Error::Held { .. }) && error.to_string().contains(&holder), "{error}");
     assert_eq!(fs::read(&path).unwrap(), before);
     drop(first);
-    assert!(Journal::open(&path).is_ok());
+    assert!(open(&path).is_ok());
+}
+
+/// Also while a run has the lock.
+#[test]
+fn a_log_of_another_cluster_is_refused() {
+    let (_folder, path) = place();
+    let first = Journal::open(&path, Some("alpha".to_owned())).unwrap();
+    let before = fs::read(&path).unwrap();
+    let told = format!(
+        "cannot use {} as log: it is the log of the cluster alpha, but this is the cluster beta; each cluster needs its \
+         own log, so name another file with --log",
+        path.display()
+    );
+    let slurm = Fake::new([]);
+    slurm.is_cluster(Some("beta"));
+    for held in [Some(first), None] {
+        for cluster in [None, Some("alpha".to_owned())] {
+            let opened = Journal::open(&path, cluster);
+            assert_eq!(opened.is_ok(), held.is_none());
+            assert!(opened.is_ok() || matches!(opened, Err(Error::Held { .. })));
+            drop(opened);
+            fs::write(&path, &before).unwrap();
+        }
+        assert_eq!(Journal::open(&path, Some("beta".to_owned())).unwrap_err().to_string(), told);
+        assert_eq!(check_log(&path, &slurm).unwrap_err().to_string(), told);
+        check(&path).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), before);
+    }
 }
 
 #[test]
 fn a_log_is_checked_without_a_change() {
     let (_folder, path) = place();
-    check_log(&path).unwrap();
+    check(&path).unwrap();
     assert!(!path.exists());
-    let journal = Journal::open(&path).unwrap();
+    let journal = open(&path).unwrap();
     let before = fs::read(&path).unwrap();
-    check_log(&path).unwrap();
+    check(&path).unwrap();
     drop(journal);
     assert_eq!(fs::read(&path).unwrap(), before);
     // Of runs that were killed during their first write.
     for content in ["", "{", "{\n{\"pmm"] {
         fs::write(&path, content).unwrap();
-        check_log(&path).unwrap();
+        check(&path).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), content);
-        drop(Journal::open(&path).unwrap());
-        check_log(&path).unwrap();
+        drop(open(&path).unwrap());
+        check(&path).unwrap();
     }
 }
 
@@ -137,7 +175,7 @@ fn a_log_is_checked_without_a_change() {
 #[test]
 fn a_cut_line_is_ignored() {
     let (_folder, path) = place();
-    let mut journal = Journal::open(&path).unwrap();
+    let mut journal = open(&path).unwrap();
     let id = journal.intend("a", &drain(), None).unwrap();
     journal.append(outcome(id)).unwrap();
     drop(journal);
@@ -147,7 +185,7 @@ fn a_cut_line_is_ignored() {
         fs::write(&path, &whole[..length]).unwrap();
         // Twice: the cut line is then in the middle.
         for _ in 0..2 {
-            let journal = Journal::open(&path).unwrap();
+            let journal = open(&path).unwrap();
             let is_open = length >= ends[1] && length < ends[2];
             assert_eq!(journal.open_intents().len(), usize::from(is_open), "{length}");
         }
@@ -164,20 +202,20 @@ fn other_files_are_left_alone() {
         ["important,data\n", "no end of line", other_version, after_cut, "\n", "\nno log\n", "{ ", json]
     {
         fs::write(&path, content).unwrap();
-        assert!(matches!(check_log(&path), Err(Error::NoJournal(..))), "{content}");
-        assert!(matches!(Journal::open(&path), Err(Error::NoJournal(..))), "{content}");
+        assert!(matches!(check(&path), Err(Error::NoJournal(..))), "{content}");
+        assert!(matches!(open(&path), Err(Error::NoJournal(..))), "{content}");
         assert_eq!(fs::read_to_string(&path).unwrap(), content);
     }
-    assert!(matches!(Journal::open(Path::new("/dev/null")), Err(Error::NoJournal(..))));
-    assert!(matches!(check_log(Path::new("/dev/null")), Err(Error::NoJournal(..))));
-    assert!(matches!(Journal::open(folder.path()), Err(Error::Journal { .. })));
-    assert!(matches!(Journal::open(Path::new("/proc/nowhere/log")), Err(Error::Journal { .. })));
+    assert!(matches!(open(Path::new("/dev/null")), Err(Error::NoJournal(..))));
+    assert!(matches!(check(Path::new("/dev/null")), Err(Error::NoJournal(..))));
+    assert!(matches!(open(folder.path()), Err(Error::Journal { .. })));
+    assert!(matches!(open(Path::new("/proc/nowhere/log")), Err(Error::Journal { .. })));
 }
 
 #[test]
 fn a_moved_journal_ends_the_run() {
     let (folder, path) = place();
-    let mut journal = Journal::open(&path).unwrap();
+    let mut journal = open(&path).unwrap();
     fs::rename(&path, folder.path().join("log.1")).unwrap();
     assert!(journal.intend("a", &drain(), None).is_err());
     fs::write(&path, "").unwrap();
@@ -188,14 +226,14 @@ fn a_moved_journal_ends_the_run() {
 #[test]
 fn an_intent_has_what_found_the_node() {
     let (_folder, path) = place();
-    let mut journal = Journal::open(&path).unwrap();
+    let mut journal = open(&path).unwrap();
     let options = vec!["--memory".to_owned(), "85%".to_owned()];
     let found_by = vec![Measurement { kernel: "triad".to_owned(), options, ..Measurement::default() }];
     let slow = MarkCause { found_by, ..cause("pmmpi: slow") };
     let id = journal.intend("a", &drain(), Some(&slow)).unwrap();
     journal.append(outcome(id)).unwrap();
     drop(journal);
-    let mut journal = Journal::open(&path).unwrap();
+    let mut journal = open(&path).unwrap();
     journal.keep_further(&node("a", "IDLE+DRAIN", Some("pmmpi: slow")), &cause("pmmpi: wrong")).unwrap();
     let text = fs::read_to_string(&path).unwrap();
     let lines: Vec<serde_json::Value> =
@@ -212,7 +250,7 @@ fn an_intent_has_what_found_the_node() {
 #[test]
 fn an_entry_that_is_too_long_is_refused() {
     let (_folder, path) = place();
-    let mut journal = Journal::open(&path).unwrap();
+    let mut journal = open(&path).unwrap();
     let before = fs::read(&path).unwrap();
     let options = vec!["x".repeat(1 << 20)];
     let found_by = vec![Measurement { kernel: "solver".to_owned(), options, ..Measurement::default() }];
@@ -227,7 +265,7 @@ fn an_entry_that_is_too_long_is_refused() {
 #[test]
 fn an_act_without_outcome_is_as_the_node_shows_it() {
     let (_folder, path) = place();
-    Journal::open(&path).unwrap().intend("a", &drain(), Some(&cause("pmmpi: slow"))).unwrap();
+    open(&path).unwrap().intend("a", &drain(), Some(&cause("pmmpi: slow"))).unwrap();
     let before = fs::read(&path).unwrap();
     for (state, reason, is_marked) in [("IDLE+DRAIN", Some("pmmpi: slow"), true), ("IDLE", None, false)] {
         let listed = ListedNodes::from([("a".to_owned(), Ok(node("a", state, reason)))]);
@@ -247,6 +285,6 @@ proptest! {
         let (_folder, path) = place();
         let text: String = lines.iter().map(|line| format!("{{\"pmmpi_node_actions\":{line}\n")).collect();
         fs::write(&path, text).unwrap();
-        let _ = Journal::open(&path);
+        let _ = open(&path);
     }
 }

@@ -1,5 +1,6 @@
 mod all_findings_are_measured;
 mod dry_run_after_a_kill;
+mod other_cluster;
 mod unreadable_nodes;
 
 use super::*;
@@ -32,7 +33,7 @@ impl Place {
 
     /// Writes into the log that pmmpi has marked these nodes.
     fn has_marked(&self, action: &Action, nodes: &[&str]) {
-        let mut journal = Journal::open(&self.settings(action.clone()).log).unwrap();
+        let mut journal = Journal::open(&self.settings(action.clone()).log, None).unwrap();
         let act = match action {
             Action::Drain => Act::Drain(REASON.to_owned()),
             Action::Comment => Act::AddComment(REASON.to_owned()),
@@ -450,7 +451,7 @@ fn a_slurm_that_hangs_stops_the_run() {
         assert!(matches!(b, Decision::Skipped { why: Skip::Stopped(_), .. }), "{case:?} {report}");
         assert!(!slurm.of("b").has_drain() && report.stopped.is_some() && report.needs_attention());
         // Slurm may still act on a request of which pmmpi knows no end.
-        let open = Journal::open(&place.settings(Action::Drain).log).unwrap().open_intents().len();
+        let open = Journal::open(&place.settings(Action::Drain).log, None).unwrap().open_intents().len();
         assert_eq!(open, usize::from(case == SlurmCall::BeforeUpdate("a".to_owned())), "{case:?}");
     }
 }
@@ -493,7 +494,7 @@ fn without_a_log_nothing_happens() {
 fn two_at_once_do_not_act() {
     let (place, slurm) = (Place::new(), Fake::new([node("a", "IDLE", None)]));
     let settings = place.settings(Action::Drain);
-    let _first = Journal::open(&settings.log).unwrap();
+    let _first = Journal::open(&settings.log, None).unwrap();
     assert!(matches!(run(&slow(&["a"]), &[], &settings, &slurm), Err(Error::Held { .. })));
     assert!(slurm.updates().is_empty());
 }
@@ -523,7 +524,7 @@ fn after_a_kill_the_next_run_writes_what_it_finds() {
 fn an_intent_of_a_node_that_slurm_no_longer_has_is_closed() {
     let (place, slurm) = (Place::new(), Fake::new([node("a", "IDLE", None)]));
     let settings = place.settings(Action::Drain);
-    Journal::open(&settings.log).unwrap().intend("gone", &Act::Resume, None).unwrap();
+    Journal::open(&settings.log, None).unwrap().intend("gone", &Act::Resume, None).unwrap();
     let report = run(&[], &[], &settings, &slurm).unwrap();
     assert!(report.to_string().contains("Slurm no longer has this node"), "{report}");
     assert_eq!(place.entries()[1], "outcome gone node_gone");
@@ -598,7 +599,7 @@ proptest! {
         let after_kill = slurm.all();
         slurm.hook(|_, _| None);
         run(&findings, &passed, &settings, &slurm).unwrap();
-        prop_assert!(Journal::open(&settings.log).unwrap().open_intents().is_empty());
+        prop_assert!(Journal::open(&settings.log, None).unwrap().open_intents().is_empty());
         for nodes in [after_kill, slurm.all()] {
             prop_assert!(is_marked(&nodes) <= is_marked(&before).max(max_nodes as usize));
             for (name, node) in &nodes {
