@@ -35,6 +35,7 @@ use screen_sessions::OfScreen;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+pub use this_screen::LostHistory;
 
 /// The number of run files that are decoded at a time, and the limit of their total size (a single file may be
 /// larger). The reason: a decoded run takes many times the size of its file.
@@ -74,6 +75,8 @@ pub struct Input<T> {
     /// The series of the screen that the input is about: the one that the caller named, or else the latest. `None`
     /// without a screen.
     pub screen: Option<String>,
+    /// What this screen cannot know of its nodes, because sessions that began after it do not count.
+    pub lost_history: LostHistory,
     /// Why `--run` does not decide between runs, and which of its names no run has.
     pub run_names: Result<Vec<String>, String>,
     /// Why some input was not used.
@@ -96,8 +99,8 @@ struct ReadRun<T> {
     rows: BTreeMap<String, NodeRow>,
     /// Why the other nodes have no row.
     why_none: (NoTime, String),
-    /// The series of a round of `pmmpi screen`; `None` for other runs.
-    screen: Option<String>,
+    /// `None` for a run that is no round of `pmmpi screen`.
+    screen: Option<OfScreen>,
     /// The same for single nodes of a screen.
     without_time: BTreeMap<String, (NoTime, String)>,
 }
@@ -352,8 +355,7 @@ impl<'a, T: Send, K: Fn(&Run) -> T + Sync> Reader<'a, T, K> {
             self.input.left_out.rows += 1;
             return;
         };
-        if let Some(series) = read.screen.clone() {
-            let of_screen = OfScreen { series, started_unix_ns: read.started_unix_ns };
+        if let Some(of_screen) = read.screen.clone() {
             self.screens.insert(run_id.clone(), of_screen);
         }
         self.building.begin(file, FileFormat::Run);
@@ -453,10 +455,7 @@ impl<T> ReadRun<T> {
             counted: node_counters::of_nodes(run, &trust.of_run(run)),
             rows: node_rows::of(run, &classes, &without_time),
             why_none: node_rows::why_none(run),
-            screen: run.screened.as_ref().map(|_| {
-                let series = run.header.series.as_ref();
-                series.map_or_else(|| run.header.run_id.clone(), |series| series.id.clone())
-            }),
+            screen: OfScreen::of(run),
             without_time,
             started_unix_ns: run.header.started_unix_ns,
             run: OwnRun { run_id: run.header.run_id.clone(), kept: keep(run) },
@@ -477,6 +476,7 @@ impl<T> Default for Input<T> {
             selected: None,
             left_out: LeftOut::default(),
             screen: None,
+            lost_history: LostHistory::default(),
             run_names: Ok(Vec::new()),
             warnings: Vec::new(),
         }

@@ -111,6 +111,9 @@ pub struct RunTable {
     pub sessions: NamePool,
     /// The session of the run.
     pub session: Numbers,
+    /// Sessions that come after all others, whatever their starts and names are: those of the screen that the table is
+    /// about.
+    pub last_sessions: BTreeSet<u32>,
     /// Finite and above zero (s).
     pub elapsed_s: Vec<f64>,
     /// Start of the run, since 1970-01-01T00:00:00Z (ns); or [`UNDATED`].

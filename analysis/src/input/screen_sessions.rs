@@ -7,6 +7,8 @@
 use crate::table::{NoTime, RunTable};
 use crate::warning_codes::{Warning, WarningCode};
 use hashbrown::{HashMap, HashSet};
+use pmmpi::RankId;
+use pmmpi::record::Run;
 use pmmpi::text::count;
 
 /// A run of a screen.
@@ -16,6 +18,21 @@ pub(super) struct OfScreen {
     pub series: String,
     /// Its start, since 1970 (ns).
     pub started_unix_ns: i64,
+    /// The host of rank 0, whose clock gave the start; `None` if this rank is not complete.
+    pub clock_of: Option<String>,
+}
+
+impl OfScreen {
+    /// `None` for a run that is no round of `pmmpi screen`.
+    pub fn of(run: &Run) -> Option<Self> {
+        run.screened.as_ref()?;
+        let header = &run.header;
+        Some(Self {
+            series: header.series.as_ref().map_or_else(|| header.run_id.clone(), |series| series.id.clone()),
+            started_unix_ns: header.started_unix_ns,
+            clock_of: run.host_of(RankId(0)).map(str::to_owned),
+        })
+    }
 }
 
 /// A session with screens.
@@ -49,7 +66,7 @@ pub(super) fn split(table: &mut RunTable, runs: &HashMap<String, OfScreen>) -> V
         .map(|row| (table.run.at(row), table.session.at(row), table.node.at(row), table.class.at(row)));
     let mut sessions: HashMap<u32, InSession> = HashMap::new();
     for (run, session, node, class) in rows.clone().chain(entries.clone()) {
-        if let Some(OfScreen { series, started_unix_ns }) = of_run.get(&run) {
+        if let Some(OfScreen { series, started_unix_ns, .. }) = of_run.get(&run) {
             let known = sessions.entry(session).or_default().screens.entry(series).or_insert_with(|| {
                 Series { id: series, started_unix_ns: *started_unix_ns, nodes: HashSet::new() }
             });

@@ -75,6 +75,10 @@ impl Asked<'_> {
 
     /// What is missing until the node is fit for certain.
     fn missing(&self, node: &ScreenedNode) -> Option<String> {
+        let lost = &self.screen.lost_history;
+        if lost.hosts.contains(node.node.as_str()) {
+            return Some(about_clock(node.node.as_str(), lost.clock_of.as_deref()));
+        }
         let is_left_out = |kernel: &&str| !node.kernels.contains_key(*kernel);
         let mut kernels = self.screen.kernels.iter().map(|summary| summary.kernel.as_str());
         match kernels.find(is_left_out) {
@@ -147,6 +151,12 @@ impl Asked<'_> {
         }
         [repaired, others]
     }
+}
+
+/// Without its history, a node that became slower together with its class may look fit.
+fn about_clock(host: &str, clock_of: Option<&str>) -> String {
+    let clock_of = clock_of.unwrap_or("the first node of this screen");
+    format!("the archive's sessions of {host} began after this screen: is the clock of {clock_of} wrong?")
 }
 
 /// The largest of all kernels; `None` if that of a kernel is not known.

@@ -12,7 +12,7 @@ pub struct Order {
     /// The end, in `rows`, of each group with the same node, class and session.
     ends: Vec<u32>,
     /// True if the start of every session is known: then sessions are in the order of time. Otherwise they are in the
-    /// order of their names.
+    /// order of their names. Both only up to [`RunTable::last_sessions`].
     pub sessions_are_dated: bool,
     /// The rank of each session in the order of time, by its number in the table.
     pub session_ranks: Vec<u32>,
@@ -146,8 +146,8 @@ fn sort_by_key(rows: &mut Vec<u32>, most: usize, key: impl Fn(u32) -> u32) -> Ve
     ends
 }
 
-/// The rank of each session, by start if all starts are known; the number of sessions with rows, because all rows of
-/// a session may have been rejected; and whether all starts are known.
+/// The rank of each session, by start if all starts are known, with [`RunTable::last_sessions`] at the end; the number
+/// of sessions with rows, because all rows of a session may have been rejected; and whether all starts are known.
 fn session_ranks(table: &RunTable) -> (Vec<u32>, usize, bool) {
     let mut began: Vec<Option<i64>> = vec![None; table.sessions.len()];
     for (session, started) in table.session.iter().zip(&table.started_unix_ns) {
@@ -160,7 +160,8 @@ fn session_ranks(table: &RunTable) -> (Vec<u32>, usize, bool) {
     let of_wrong: HashMap<u32, i64> = of_wrong.collect();
     let first =
         |number: u32| began[number as usize].or_else(|| of_wrong.get(&number).copied()).filter(|_| dated);
-    let ranks = table.sessions.ranks(|number, name| (first(number), natural(name)));
+    let is_last = |number: u32| table.last_sessions.contains(&number);
+    let ranks = table.sessions.ranks(|number, name| (is_last(number), first(number), natural(name)));
     (ranks, began.iter().flatten().count(), dated)
 }
 

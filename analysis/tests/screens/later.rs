@@ -81,13 +81,20 @@ fn run_files_in_the_archive_are_no_rounds_of_the_screen() {
     let now = of_day_5(&folder.path().join("now"));
     let before = found(&now, &archive, &[]);
     assert_eq!(before["screened"][0]["node"], "n03");
-    screen(7, 0..6).write(&archive, n03_is_slow);
+    let others = screen(7, 0..6).write(&archive, n03_is_slow);
     let is_same = |found: &Value| {
         assert_eq!(before["screened"], found["screened"]);
         let mut runs = found["runs"].as_array().unwrap().iter();
         assert!(runs.all(|run| run["run_id"].as_str().unwrap().starts_with("day5-")), "{}", found["runs"]);
     };
     is_same(&found(&now, &archive, &[]));
+    // The same folder by another path.
+    let by_another_path = others.iter().map(|file| {
+        let name = Path::new(file).file_name().unwrap();
+        archive.join("..").join("archive").join(name).display().to_string()
+    });
+    let inputs: Vec<String> = now.iter().cloned().chain(by_another_path).collect();
+    is_same(&found(&inputs, &archive, &[]));
     let inputs = [now.as_slice(), &[archive.display().to_string()]].concat();
     let suspects = out(&screen_report(&inputs, &["--suspects"]));
     assert!(suspects.lines().any(|line| line == "triad\tn03"), "{suspects}");
@@ -110,4 +117,67 @@ fn the_series_decides_which_runs_are_the_screen() {
     assert_ne!(found(&now, &other, &[])["screened"], alone["screened"]);
     let none = screen_report(&now, &["--series", "series6"]);
     assert!(none.status.code() == Some(2) && err(&none).contains("no screen in "), "{}", err(&none));
+}
+
+/// The clock of n00 is behind, so that all sessions of the archive seem to be later.
+#[test]
+fn a_gate_without_the_history_of_its_node_leaves_it_open() {
+    let folder = Folder::new();
+    let healthy = |_: At<'_>| Outcome::Times(1.0);
+    archive_screen(&folder, &screen(7, 0..9), healthy);
+    let archive = archive_screen(&folder, &screen(8, 0..9), healthy);
+    let now = screen(3, 0..10).write(&folder.path().join("now"), healthy);
+    let inputs = [now.as_slice(), &[archive.display().to_string()]].concat();
+    let findings = folder.path().join("findings.json");
+    let asked = ["--gate", "n01,n09", "--findings", findings.to_str().unwrap()];
+    let passed = || {
+        let text = std::fs::read_to_string(&findings).unwrap();
+        serde_json::from_str::<Value>(&text).unwrap()["passed"].clone()
+    };
+    // The archive never had n09.
+    let output = screen_report(&inputs, &asked);
+    let why =
+        "n01: UNDECIDED: the archive's sessions of n01 began after this screen: is the clock of n00 wrong?";
+    let text = out(&output);
+    assert!(text.lines().any(|line| line == why), "{text}");
+    assert_eq!((output.status.code(), passed()), (Some(4), serde_json::json!(["n09"])), "{text}");
+    archive_screen(&folder, &screen(0, 0..9), healthy);
+    let output = screen_report(&inputs, &asked);
+    let all = serde_json::json!(["n01", "n09"]);
+    assert_eq!((output.status.code(), passed()), (Some(0), all), "{}", out(&output));
+}
+
+/// The session `weekly` also has an earlier screen of other nodes. The session of day 3 is not a later one.
+#[test]
+fn sessions_between_two_screens_of_a_session_are_earlier_ones() {
+    let folder = Folder::new();
+    let weekly = |day, nodes| Screen { session: Some("weekly"), ..screen(day, nodes) };
+    archive_screen(&folder, &weekly(1, 6..12), n03_is_slow);
+    let archive = archive_screen(&folder, &screen(3, 0..6), n03_is_slow);
+    let now = weekly(5, 0..6).write(&folder.path().join("now"), n03_is_slow);
+    let found = found(&now, &archive, &["--series", "series5"]);
+    assert!(told(&found).is_empty(), "{}", found["warnings"]);
+    assert_eq!(found["sessions"]["most"], 2);
+    assert_n03_is_slow(&found);
+}
+
+/// Sessions without a start are in the order of names, and `day5` is the first of them.
+#[test]
+fn an_undated_session_does_not_make_another_session_the_latest() {
+    let folder = Folder::new();
+    let named = Screen { session: Some("zz"), ..screen(3, 0..6) };
+    let archive = archive_screen(&folder, &named, n03_is_slow);
+    let mut inputs = of_day_5(&folder.path().join("now"));
+    let undated = folder.put("undated.csv", "node,run,elapsed_s,session\nx,1,1.0,s1\n");
+    inputs.push(undated.display().to_string());
+    let found = found(&inputs, &archive, &["--series", "series5"]);
+    let mut codes = found["warnings"].as_array().unwrap().iter().map(|warning| &warning["code"]);
+    assert!(codes.any(|code| code == "undated-sessions"), "{}", found["warnings"]);
+    assert_n03_is_slow(&found);
+}
+
+fn assert_n03_is_slow(found: &Value) {
+    let slow = &found["screened"][0];
+    assert_eq!(slow["node"], "n03", "{slow:#}");
+    assert!(slow["slowdown"].as_f64().is_some_and(|slowdown| slowdown > 0.2), "{slow:#}");
 }
