@@ -2,6 +2,7 @@
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use pmmpi_analysis::input::importers::PathPattern;
+use pmmpi_analysis::report::gate;
 use pmmpi_analysis::table::node_class::ClassBy;
 use pmmpi_analysis::table::place_table::Level;
 use pmmpi_analysis::table::run_name::RunName;
@@ -201,7 +202,7 @@ pub struct ScreenReportArgs {
     #[arg(long)]
     pub suspects: bool,
     /// Are these repaired nodes fit to return? If not, exit with 3
-    #[arg(long, value_name = "NODES")]
+    #[arg(long, value_name = "NODES", value_parser = gate::repaired)]
     pub gate: Option<HostList>,
     /// Only check these options
     #[arg(long)]

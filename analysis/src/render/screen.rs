@@ -6,12 +6,17 @@ use super::more;
 use super::tabular::{Cell, Table, left, name, or_dash, right, words};
 use crate::report::Report;
 use crate::report::screen::{KernelSummary, ScreenReport, ScreenedNode, SlowLinkReport, WrongLinkReport};
+use crate::table::slurm_host_list::compressed;
 use crate::verdicts::fitness::{Fitness, GateAnswer};
 use crate::verdicts::kernels_of_node::ScreenVerdict;
 use pmmpi::text::count;
 
 /// Number of nodes that a sentence names.
 const NAMED: usize = 3;
+/// Nodes of `--gate` without part that have a line each. More of them share a line.
+const ABSENT: usize = 10;
+/// A longer list of nodes is not readable.
+const LONGEST_LIST: usize = 400;
 /// Number of hardware threads that a line names.
 const THREADS: usize = 4;
 
@@ -149,7 +154,7 @@ pub fn without_result(screen: &ScreenReport) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
-/// One sentence per repaired node.
+/// One sentence per repaired node, and one for all nodes that took no part if they are many.
 pub fn gate(screen: &ScreenReport) -> Vec<String> {
     let sentence = |asked: &GateAnswer| {
         let node = shortened(&asked.node);
@@ -159,7 +164,24 @@ pub fn gate(screen: &ScreenReport) -> Vec<String> {
             Fitness::Undecided => format!("{node}: UNDECIDED: {}", asked.reason),
         }
     };
-    screen.gate.iter().map(sentence).collect()
+    let (measured, absent): (Vec<&GateAnswer>, Vec<&GateAnswer>) =
+        screen.gate.iter().partition(|asked| asked.host.is_some());
+    match absent.len() > ABSENT {
+        true => measured.into_iter().map(sentence).chain([without_part(&absent)]).collect(),
+        false => screen.gate.iter().map(sentence).collect(),
+    }
+}
+
+/// The sentence for nodes of `--gate` that took no part.
+fn without_part(absent: &[&GateAnswer]) -> String {
+    let names = || absent.iter().map(|asked| asked.node.as_str());
+    let whole = compressed(names());
+    let list = match whole.len() > LONGEST_LIST {
+        true => few(&names().map(shortened).collect::<Vec<String>>()),
+        false => whole,
+    };
+    let nodes = count(absent.len(), "node");
+    format!("{nodes} of --gate: UNDECIDED: they did not take part in the screen: {list}")
 }
 
 /// The upper end for a node that is fit.

@@ -6,7 +6,7 @@ use crate::table::slurm_host_list::HostList;
 use crate::verdicts::fitness::{Fitness, GateAnswer};
 use crate::verdicts::kernels_of_node::{KernelOfNode, ScreenVerdict};
 use pmmpi::text::count;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// A node with fewer runs of a kernel is not fit for certain.
 const FEWEST_RUNS: usize = 5;
@@ -18,12 +18,38 @@ const FEWEST_WITH_HISTORY: usize = 2;
 /// For each repaired node. A class of just as many repaired nodes as others has the speed of its slowest healthy node.
 const FEWEST_FOR_EACH: usize = 2;
 
+/// A longer list is a typing error.
+const MOST_NAMES: usize = 100_000;
+
+/// The repaired nodes as the user names them. The error says what is wrong with the list.
+pub fn repaired(list: &str) -> Result<HostList, String> {
+    list.parse::<HostList>()
+        .and_then(checked)
+        .map_err(|why| format!("{why}. A list of nodes looks like this: n[001-010],m5"))
+}
+
+fn checked(list: HostList) -> Result<HostList, String> {
+    let length = list.names().count();
+    if length > MOST_NAMES {
+        return Err(format!("the list has {length} nodes, but --gate accepts at most {MOST_NAMES}"));
+    }
+    match list.names().find(|name| !host_names::is_host_name(name)) {
+        Some(wrong) => Err(format!("`{}` is not a valid host name", wrong.escape_debug())),
+        None => Ok(list),
+    }
+}
+
 /// Adds the answers for the nodes of `list`, in its order. A node that may be slower than its class by `limit` is not fit
 /// for certain: pmmpi would drain a node that is slower by more.
 pub fn ask(screen: &mut ScreenReport, list: &HostList, limit: f64) {
-    let hosts = || screen.screened.iter().map(|node| node.node.as_str());
-    let named: Vec<(&str, Option<&str>)> =
-        list.names().map(|name| (name, host_names::same(name, hosts()))).collect();
+    // Both lists may be long.
+    let mut hosts: HashMap<&str, Vec<&str>> = HashMap::new();
+    for node in &screen.screened {
+        let host = node.node.as_str();
+        hosts.entry(host_names::short(host)).or_default().push(host);
+    }
+    let host = |name| host_names::same(name, hosts.get(host_names::short(name))?.iter().copied());
+    let named: Vec<(&str, Option<&str>)> = list.names().map(|name| (name, host(name))).collect();
     let repaired = named.iter().filter_map(|(_, host)| *host).collect();
     let asked = Asked { screen: &*screen, repaired, limit };
     let answers: Vec<GateAnswer> = named.iter().map(|(name, host)| asked.answer(name, *host)).collect();
@@ -39,7 +65,8 @@ struct Asked<'a> {
 
 impl Asked<'_> {
     fn answer(&self, name: &str, host: Option<&str>) -> GateAnswer {
-        let node = self.screen.screened.iter().find(|node| Some(node.node.as_str()) == host);
+        let is_host = |host: &str| self.screen.screened.iter().find(|node| node.node.as_str() == host);
+        let node = host.and_then(is_host);
         let (answer, reason) = match node {
             None => (Fitness::Undecided, "it did not take part in the screen".to_owned()),
             Some(node) => self.of(node),
@@ -163,4 +190,27 @@ fn about_clock(host: &str, clock_of: Option<&str>) -> String {
 fn at_most(node: &ScreenedNode) -> Option<f64> {
     let each: Option<Vec<f64>> = node.kernels.values().map(|kernel| kernel.slower_by_at_most).collect();
     each?.into_iter().reduce(f64::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_has_only_host_names() {
+        let names = |list: &str| repaired(list).unwrap().names().map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(names("n[08-09], a_b.example-1.org"), ["a_b.example-1.org", "n08", "n09"]);
+        assert_eq!(names("n[1-100000]").len(), MOST_NAMES);
+        for (wrong, why) in [
+            ("n 1", "`n 1` is not a valid host name. A list"),
+            ("n1,a/b[1-2]", "`a/b1` is not a valid host name. A list"),
+            ("n\u{1b}[1-2]", "`n\\u{1b}1` is not a valid host name. A list"),
+            ("n1,,n2", "a name is empty. A list"),
+            ("", "a name is empty. A list"),
+            ("n[1-100001]", "the list has 100001 nodes, but --gate accepts at most 100000. A list"),
+        ] {
+            let said = repaired(wrong).unwrap_err();
+            assert!(said.starts_with(why) && said.ends_with(" looks like this: n[001-010],m5"), "{said}");
+        }
+    }
 }

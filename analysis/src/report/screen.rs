@@ -221,12 +221,12 @@ impl ScreenReport {
 
     /// Kernels and nodes for which further rounds are useful; all kernels of a repaired node.
     pub fn suspects(&self) -> BTreeSet<(&str, &str)> {
+        let repaired: BTreeSet<&str> = self.gate.iter().filter_map(|asked| asked.host.as_deref()).collect();
         let mut all = BTreeSet::new();
         for node in &self.screened {
+            let is_repaired = repaired.contains(node.node.as_str());
             for (kernel, of) in node.kernels.iter() {
-                let is_asked =
-                    || self.gate.iter().any(|asked| asked.host.as_deref() == Some(node.node.as_str()));
-                if of.verdict.is_some_and(ScreenVerdict::is_suspicious) || is_asked() {
+                if of.verdict.is_some_and(ScreenVerdict::is_suspicious) || is_repaired {
                     all.insert((kernel.as_str(), node.node.as_str()));
                 }
             }

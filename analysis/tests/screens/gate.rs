@@ -69,6 +69,41 @@ fn few_runs_leave_it_open() {
     assert_eq!(answer(&of(5), "n01").0, Some(0));
 }
 
+/// A list with a wrong range must not fill the terminal.
+#[test]
+fn many_nodes_without_part_share_a_line() {
+    let folder = Folder::new();
+    let files = screen(6).write(folder.path(), healthy);
+    let lines = |gate: &str| {
+        let output = screen_report(&files, &["--gate", gate]);
+        assert_eq!(output.status.code(), Some(4), "{}", err(&output));
+        let text = out(&output);
+        text.lines().filter(|line| line.contains("UNDECIDED: ")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(lines("n01,n[101-110]").len(), 10);
+    let many = |list: &str| format!("UNDECIDED: they did not take part in the screen: {list}");
+    let of_all = lines("n01,n[1000-50999]");
+    assert_eq!(of_all, [format!("50000 nodes of --gate: {}", many("n[1000-50999]"))]);
+    // These names do not become a range.
+    let named = many("n100-ib, n101-ib, n102-ib, ...");
+    assert_eq!(lines("n01,n[100-199]-ib"), [format!("100 nodes of --gate: {named}")]);
+    let found = json(&screen_report(&files, &["--gate", "n01,n[101-130]", "--format", "json"]));
+    assert_valid("report", &found);
+    assert_eq!(found["gate"].as_array().unwrap().len(), 31);
+}
+
+#[test]
+fn a_list_with_a_wrong_name_is_wrong_usage() {
+    let folder = Folder::new();
+    let files = screen(6).write(folder.path(), healthy);
+    for wrong in ["n 1", "n/1", "n\t1", "n[1-1000000]", ""] {
+        let output = screen_report(&files, &["--gate", wrong]);
+        assert_eq!(output.status.code(), Some(2), "{wrong}");
+        let said = err(&output);
+        assert!(said.contains("--gate") && said.contains("looks like this: n[001-010],m5"), "{said}");
+    }
+}
+
 /// Nodes that --gate names, nodes of another class, and slow nodes do not count.
 #[test]
 fn few_other_nodes_leave_it_open() {
