@@ -197,16 +197,21 @@ impl Journal {
         &self.marks
     }
 
-    /// The same without a lock, and without writing: an act without outcome is as these nodes show it. None if there is
-    /// no journal.
-    pub(crate) fn read_marks(path: &Path, listed: &ListedNodes) -> std::result::Result<OwnMarks, Error> {
-        let Some(Past { open, mut marks, .. }) = Past::of(path)? else { return Ok(OwnMarks::default()) };
-        for open in &open {
-            if let Some(result) = open.result(listed) {
-                open.note(result, &mut marks);
+    /// The same without a lock, and without writing: an act without outcome is as these nodes show it. Also the intents
+    /// that stay open, because pmmpi cannot read their nodes. Both are empty if there is no journal.
+    pub(crate) fn read_marks(
+        path: &Path,
+        listed: &ListedNodes,
+    ) -> std::result::Result<(OwnMarks, Vec<Open>), Error> {
+        let Some(Past { open, mut marks, .. }) = Past::of(path)? else { return Ok(Default::default()) };
+        let mut still_open = Vec::new();
+        for intent in open {
+            match intent.result(listed) {
+                Some(result) => intent.note(result, &mut marks),
+                None => still_open.push(intent),
             }
         }
-        Ok(marks)
+        Ok((marks, still_open))
     }
 
     /// Writes an intent, and returns its number. A mark has a cause.

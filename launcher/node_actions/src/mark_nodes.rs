@@ -55,14 +55,13 @@ pub fn run(
     let named = |finding: &Finding| Finding { node: name(&finding.node), ..finding.clone() };
     let findings: Vec<Finding> = findings.iter().map(named).collect();
     let passed: Vec<String> = passed.iter().map(name).collect();
-    let own_marks = match &journal {
-        Some(journal) => journal.marks().clone(),
+    let (own_marks, open) = match &journal {
+        Some(journal) => (journal.marks().clone(), journal.open_intents().to_vec()),
         None => Journal::read_marks(&settings.log, &listed)?,
     };
     let found: BTreeSet<&str> = findings.iter().map(|finding| finding.node.as_str()).collect();
     let is_open = |name: &str| {
-        let mut open = journal.iter().flat_map(Journal::open_intents);
-        open.any(|open| open.node == name && open.act.changes() == (settings.action.clone(), true))
+        open.iter().any(|open| open.node == name && open.act.changes() == (settings.action.clone(), true))
     };
     let is_marked = |name: &str, state: &Result<NodeState, String>| match state {
         Ok(node) => decide::is_marked(&settings.action, node),

@@ -55,7 +55,7 @@ fn an_intent_is_open_until_its_outcome() {
 #[test]
 fn the_last_mark_on_a_node_is_known() {
     let (_folder, path) = place();
-    assert_eq!(Journal::read_marks(&path, &ListedNodes::new()).unwrap().mark("a", &Action::Drain), None);
+    assert_eq!(Journal::read_marks(&path, &ListedNodes::new()).unwrap().0.mark("a", &Action::Drain), None);
     let of = |marks: &OwnMarks, action| marks.mark("a", &action).and_then(OwnMark::reason).map(str::to_owned);
     let mut journal = open(&path).unwrap();
     let ended = |id, result| Entry::Outcome {
@@ -86,7 +86,7 @@ fn the_last_mark_on_a_node_is_known() {
     journal.append(ended(open.id, Result::FoundDone)).unwrap();
     let id = journal.intend("a", &Act::Resume, None).unwrap();
     journal.append(ended(id, Result::Done)).unwrap();
-    let marks = Journal::read_marks(&path, &ListedNodes::new()).unwrap();
+    let (marks, _) = Journal::read_marks(&path, &ListedNodes::new()).unwrap();
     assert_eq!(of(&marks, Action::Drain), None);
     assert_eq!(of(&marks, Action::feature()).as_deref(), Some("pmmpi: noisy"));
 }
@@ -242,7 +242,7 @@ fn an_intent_has_what_found_the_node() {
     assert_eq!((&lines[1]["found_by"], lines[1].get("reason")), (&measured, None));
     let further = ["entry", "act", "text", "reason"].map(|key| lines[4][key].as_str().unwrap());
     assert_eq!(further, ["finding", "drain", "pmmpi: slow", "pmmpi: wrong"]);
-    let marks = Journal::read_marks(&path, &ListedNodes::new()).unwrap();
+    let (marks, _) = Journal::read_marks(&path, &ListedNodes::new()).unwrap();
     assert_eq!(marks.mark("a", &Action::Drain).unwrap().causes, [slow, cause("pmmpi: wrong")]);
 }
 
@@ -269,12 +269,13 @@ fn an_act_without_outcome_is_as_the_node_shows_it() {
     let before = fs::read(&path).unwrap();
     for (state, reason, is_marked) in [("IDLE+DRAIN", Some("pmmpi: slow"), true), ("IDLE", None, false)] {
         let listed = ListedNodes::from([("a".to_owned(), Ok(node("a", state, reason)))]);
-        let marks = Journal::read_marks(&path, &listed).unwrap();
+        let (marks, _) = Journal::read_marks(&path, &listed).unwrap();
         assert_eq!(marks.mark("a", &Action::Drain).is_some(), is_marked, "{state}");
     }
     let unread = ListedNodes::from([("a".to_owned(), Err("cut".to_owned()))]);
-    for listed in [ListedNodes::new(), unread] {
-        assert!(Journal::read_marks(&path, &listed).unwrap().of_node("a").is_empty());
+    for (listed, still_open) in [(ListedNodes::new(), 0), (unread, 1)] {
+        let (marks, open) = Journal::read_marks(&path, &listed).unwrap();
+        assert_eq!((marks.of_node("a").len(), open.len()), (0, still_open));
     }
     assert_eq!(fs::read(&path).unwrap(), before);
 }

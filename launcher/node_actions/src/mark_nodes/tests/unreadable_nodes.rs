@@ -30,6 +30,8 @@ fn a_mark_without_outcome_counts_for_the_limit() {
     assert!(catch_unwind(AssertUnwindSafe(|| run(&slow(&["b"]), &[], &settings, &slurm))).is_err());
     slurm.hook(|_, _| None);
     slurm.cannot_read(&["b"]);
-    let report = run(&slow(&["a"]), &[], &settings, &slurm).unwrap();
-    assert_eq!(report.over_limit.unwrap().marked_before, 1);
+    for apply in [false, true] {
+        let report = run(&slow(&["a"]), &[], &Settings { apply, ..settings.clone() }, &slurm).unwrap();
+        assert_eq!(report.over_limit.unwrap().marked_before, 1, "{apply}");
+    }
 }
