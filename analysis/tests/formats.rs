@@ -241,6 +241,24 @@ fn the_exposition_is_what_two_parsers_of_prometheus_read() {
     assert_eq!(new["pmmpi_slow_runs"]["samples"][0]["value"], 1.0);
 }
 
+/// A database of metrics would keep each old series.
+#[test]
+fn another_session_begins_no_time_series_of_a_value() {
+    const NODES: usize = 12;
+    let series = |session: &str| -> BTreeSet<String> {
+        let mut runs = fleet(&healthy(NODES));
+        runs.iter_mut().for_each(|run| run.header.labels = vec![("session".into(), session.into())]);
+        let text = said(&written(&runs), "openmetrics", &[]);
+        let samples = text.lines().filter(|line| line.starts_with("pmmpi_node"));
+        samples.map(|line| line.rsplit_once(' ').unwrap().0.to_owned()).collect()
+    };
+    let (first, second) = (series("s1"), series("s2"));
+    assert!(first.len() > 2 * NODES, "{first:?}");
+    let of_one: Vec<&String> = first.symmetric_difference(&second).collect();
+    assert!(of_one.iter().all(|series| series.starts_with("pmmpi_node_info{node=")), "{of_one:?}");
+    assert_eq!(of_one.len(), 2 * NODES);
+}
+
 /// An element that a page may contain, with attributes that run nothing and link nowhere.
 fn is_harmless(element: &str, attributes: &serde_json::Map<String, Value>) -> bool {
     const ELEMENTS: &str = "html head meta title style body h1 h2 p figure figcaption svg rect line path text \

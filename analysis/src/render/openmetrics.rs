@@ -76,6 +76,16 @@ fn about_nodes(text: &mut String, report: &Report) {
     let of_each = |value: &dyn Fn(&NodeReport) -> Option<f64>| -> Vec<(String, f64)> {
         current().filter_map(|node| Some((labels(&of_node(node)), value(node)?))).collect()
     };
+    let session = |node: &NodeReport| {
+        let session = [("session", node.session.as_deref())];
+        (labels(&[&of_node(node)[..], &session].concat()), 1.0)
+    };
+    gauge(
+        text,
+        "pmmpi_node_info",
+        "Always 1; the label session has the session by which the report judges the node.",
+        current().map(session),
+    );
     let runs = of_each(&|node| Some(node.runs as f64));
     gauge(text, "pmmpi_node_runs", "Number of runs on which the verdict of a node is based.", runs);
     let medians = of_each(&|node| Some(node.median_s));
@@ -205,8 +215,9 @@ fn about_history(text: &mut String, report: &Report) {
     );
 }
 
-fn of_node(node: &NodeReport) -> [(&'static str, Option<&str>); 3] {
-    [("node", Some(&node.node)), ("class", Some(&node.class)), ("session", node.session.as_deref())]
+/// Without the session: with each new session, a database would begin new time series.
+fn of_node(node: &NodeReport) -> [(&'static str, Option<&str>); 2] {
+    [("node", Some(&node.node)), ("class", Some(&node.class))]
 }
 
 fn about_slow_runs(text: &mut String, report: &Report) {
