@@ -1,7 +1,7 @@
 //! Damaged Parquet files.
 
 use super::common::{self, Folder, assert_valid, command, err, json, report};
-use super::{export, fixture};
+use super::{export, fixture, run};
 use proptest::prelude::*;
 
 /// A fixture with some bytes changed.
@@ -82,6 +82,23 @@ fn a_file_that_ends_the_process_is_a_damaged_one() {
         "{}",
         err(&refused)
     );
+}
+
+/// A run file of the input is no file of the archive: the other runs are not at risk.
+#[test]
+fn a_damaged_run_file_stops_no_export() {
+    let folder = Folder::new();
+    let of = |name: &str| folder.write(&run(name, &[("n1", [0, 10, 5_000_000_010, 5_000_000_020])]));
+    let [bad, good] = ["bad", "good"].map(|name| of(name).display().to_string());
+    let mut bytes = std::fs::read(&bad).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&bad, bytes).unwrap();
+    let archive = folder.path().join("archive").display().to_string();
+    let exported = export(&[&bad, &good], &archive);
+    assert_eq!(exported.status.code(), Some(1));
+    assert_eq!(common::out(&exported), format!("1 row added to {archive}, 0 were already there\n"));
+    assert!(err(&exported).contains(&bad) && !err(&exported).contains(&good), "{}", err(&exported));
 }
 
 proptest! {
