@@ -191,9 +191,13 @@ fn scripts_are_told_by_the_exit_status() {
     let code = |arguments: &[&str]| run(&mut doctor(arguments)).code();
     // Nearly always a check reports a limit: no MPI plugin of Slurm, no PMU, or turbo.
     let (_, value) = examine(&mut doctor(&["--out", "/tmp"]));
-    let limited = i32::from(value["status"] != "ok");
+    let limited = if value["status"] == "ok" { 0 } else { 3 };
     assert_eq!(code(&["--out", "/tmp", "--fail-on", "limits"]), limited);
     assert_eq!(code(&["--out", "/tmp", "--fail-on", "broken"]), 0);
+    assert_eq!(code(&["--out", "/proc/runs"]), 1);
+    for fail_on in ["broken", "limits"] {
+        assert_eq!(code(&["--out", "/proc/runs", "--fail-on", fail_on]), 3, "{fail_on}");
+    }
     for wrong in [&["--fail-on", "luck"][..], &["--format", "xml"], &["--unknown"], &["word"]] {
         assert_eq!(code(wrong), 2, "{wrong:?}");
     }

@@ -326,7 +326,7 @@ fn the_doctor_answers_once_a_node() {
     let args = ["-N1", "-n1", "--mpi=none", &text(pmmpi()), "doctor", "--out", "/tmp", "--fail-on", "limits"];
     let output = slurm.run(&std::env::temp_dir(), "srun", &args);
     assert!(
-        output.code() == 1 && output.out().contains("by srun, without an MPI plugin"),
+        output.code() == 3 && output.out().contains("by srun, without an MPI plugin"),
         "{}",
         output.out()
     );

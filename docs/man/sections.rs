@@ -117,9 +117,10 @@ const SCREEN_STATUS: &str = "\
 127  the program that the screen measures, or pmmpi-report, was not found";
 const DOCTOR_STATUS: &str = "\
 0    no check is broken (with --fail-on limits: no check is broken or limits)
-1    a check is broken (with --fail-on limits: broken or limits), or pmmpi could not
-     write the result
-2    the command line is wrong";
+1    without --fail-on: a check is broken; or pmmpi could not write the result
+2    the command line is wrong
+3    --fail-on broken: a check is broken; --fail-on limits: a check is broken or
+     limits";
 const VALIDATE_STATUS: &str = "\
 0    pmmpi found no event unusable
 1    at least one event is unusable, or pmmpi could not write the result

@@ -25,8 +25,10 @@ use pmmpi::transport::node_election::{Duty, Role};
 use pmmpi_workload::Failure;
 use std::io::{IsTerminal, Write};
 
-/// The exit status if a check fails as `--fail-on` defines it.
+/// The exit status if a check is broken, without `--fail-on`.
 const BROKEN: i32 = 1;
+/// The exit status if a check has the status that `--fail-on` names, or a worse one: the same as of `pmmpi report`.
+const FOUND: i32 = 3;
 
 /// All checks, in the order of the output.
 const CHECKS: [fn(&dyn Machine) -> Check; 26] = [
@@ -84,12 +86,13 @@ fn examine(machine: &dyn Machine, node: &str) -> DoctorReport {
     DoctorReport { node: node.to_owned(), checks: CHECKS.iter().map(|check| check(machine)).collect() }
 }
 
-fn exit_status(status: Status, fail_on: DoctorFailOn) -> i32 {
-    let worst_allowed = match fail_on {
-        DoctorFailOn::Broken => Status::Limits,
-        DoctorFailOn::Limits => Status::Ok,
+fn exit_status(status: Status, fail_on: Option<DoctorFailOn>) -> i32 {
+    let (worst_allowed, failed) = match fail_on {
+        None => (Status::Limits, BROKEN),
+        Some(DoctorFailOn::Broken) => (Status::Limits, FOUND),
+        Some(DoctorFailOn::Limits) => (Status::Ok, FOUND),
     };
-    if status > worst_allowed { BROKEN } else { 0 }
+    if status > worst_allowed { failed } else { 0 }
 }
 
 #[cfg(test)]
@@ -101,8 +104,9 @@ mod tests {
     #[test]
     fn scripts_are_told_what_they_asked_for() {
         let codes = |fail_on| Status::ALL.map(|status| exit_status(status, fail_on));
-        assert_eq!(codes(DoctorFailOn::Broken), [0, 0, 1]);
-        assert_eq!(codes(DoctorFailOn::Limits), [0, 1, 1]);
+        assert_eq!(codes(None), [0, 0, 1]);
+        assert_eq!(codes(Some(DoctorFailOn::Broken)), [0, 0, 3]);
+        assert_eq!(codes(Some(DoctorFailOn::Limits)), [0, 3, 3]);
     }
 
     #[test]

@@ -131,8 +131,8 @@ Example: srun -N 100 --ntasks-per-node=1 pmmpi screen --archive DIR --suggest
 If a check is not ok, doctor shows a fix if there is one. It changes nothing. In
 an MPI job, one rank per node reports.
 
-Exit status: 1: a check is broken (with --fail-on limits: broken or limits), or
-write error; 0: otherwise; 2: the command line is wrong; 125: pmmpi failed.
+Exit status: 1: a check is broken, or write error; 3 (--fail-on): a check is
+STATUS or worse; 0: otherwise; 2: the command line is wrong; 125: pmmpi failed.
 
 Example: pmmpi doctor
          srun -N4 -n4 -o doctor-%N.json pmmpi doctor --format json
@@ -389,9 +389,9 @@ pub struct Examination {
     /// Output: text or json
     #[arg(long, value_name = "AS", value_enum, default_value = "text", hide_possible_values = true)]
     pub format: FormatArg,
-    /// Exit with 1 on: limits or broken
-    #[arg(long, value_name = "STATUS", value_enum, default_value = "broken", hide_possible_values = true)]
-    pub fail_on: DoctorFailOn,
+    /// Exit with 3 on STATUS or worse: limits or broken
+    #[arg(long, value_name = "STATUS", value_enum, hide_possible_values = true)]
+    pub fail_on: Option<DoctorFailOn>,
     #[arg(long, value_name = "DIR", help = "Check DIR (default: PMMPI_OUT, else pmmpi-results)")]
     pub out: Option<PathBuf>,
 }
