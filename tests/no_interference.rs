@@ -245,6 +245,21 @@ fn help_fits_a_screen() {
     }
 }
 
+#[test]
+fn help_is_never_lost() {
+    for args in ["--help", "--version", "run --help", "doctor --help", "report --help"] {
+        let script = format!("{} {args} > /dev/full", pmmpi().display());
+        let full = run(Command::new("sh").args(["-c", &script]));
+        assert_eq!(full.code(), 1, "{args}: {}", full.err());
+        assert!(full.err().contains("cannot write the result to stdout: No space left"), "{}", full.err());
+        // A reader that closes the pipe early.
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let closed = Command::new(pmmpi()).args(args.split(' ')).stdout(writer).output().unwrap();
+        assert_eq!((closed.status.code(), closed.stderr), (Some(0), Vec::new()), "{args}");
+    }
+}
+
 /// A full disk costs the run file, not the program's result. Here the run is longer than the reserved space. With
 /// more events than the default set, the reserved space does not include labels.
 #[test]

@@ -106,6 +106,7 @@ fn folders_of_the_launcher_point_one_way() {
         "program",
         "own_files",
         "vendor_names",
+        "stdout",
         "cli",
         "run",
         "repeat",

@@ -18,12 +18,13 @@ mod text;
 
 use crate::cli::options::{DoctorFailOn, Examination, FormatArg};
 use crate::launch::Launch;
+use crate::stdout;
 use check::{Check, DoctorReport, Status};
 use machine::{Here, Machine};
 use pmmpi::node::NodeKey;
 use pmmpi::transport::node_election::{Duty, Role};
 use pmmpi_workload::Failure;
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 
 /// The exit status if a check is broken, without `--fail-on`.
 const BROKEN: i32 = 1;
@@ -69,16 +70,14 @@ pub fn run(typed: &Examination) -> Result<i32, Failure> {
         return Ok(0);
     }
     let report = examine(&Here::new(typed.out.clone()), &NodeKey::own().hostname);
-    let stdout = std::io::stdout();
     let rendered = match typed.format {
         FormatArg::Text => {
-            text::render(&report, text::wants_colour(stdout.is_terminal(), |v| std::env::var_os(v)))
+            let is_terminal = std::io::stdout().is_terminal();
+            text::render(&report, text::wants_colour(is_terminal, |v| std::env::var_os(v)))
         }
         FormatArg::Json => json::render(&report)?,
     };
-    // One write, so that the output of several nodes does not mix.
-    let written = stdout.lock().write_all(rendered.as_bytes());
-    written.map_err(|e| Failure::unwritten(&e))?;
+    stdout::write(&rendered)?;
     Ok(exit_status(report.status(), typed.fail_on))
 }
 

@@ -9,11 +9,11 @@ mod kernels;
 mod metrics;
 
 use crate::cli::options::{FormatArg, List, Listing};
+use crate::stdout;
 use pmmpi::record::End;
 use pmmpi::text::folded;
 use pmmpi_workload::Failure;
 use serde::Serialize;
-use std::io::{ErrorKind, Write};
 
 /// Prints a list to stdout.
 pub fn run(typed: &List) -> Result<End, Failure> {
@@ -30,11 +30,8 @@ pub fn run(typed: &List) -> Result<End, Failure> {
         Some(width) => folded(&text, width),
         None => text,
     };
-    // A reader that closes the pipe early (`| head`) is not an error.
-    match std::io::stdout().write_all(text.as_bytes()) {
-        Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(Failure::unwritten(&e)),
-        _ => Ok(End::Exited(0)),
-    }
+    stdout::write(&text)?;
+    Ok(End::Exited(0))
 }
 
 /// A list that prints as text and as JSON.

@@ -11,6 +11,7 @@ mod program;
 mod repeat;
 mod run;
 mod screen;
+mod stdout;
 mod validate;
 mod vendor_names;
 

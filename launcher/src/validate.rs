@@ -19,7 +19,8 @@ pub use ceilings::last_level_caches;
 pub use memory::{caches_of, limit_bytes};
 
 use crate::cli::options::{FormatArg, Validation};
-use findings::{EventCheck, OnKind, StoredAt, ValidationFindings};
+use crate::stdout;
+use findings::{EventCheck, ValidationFindings, OnKind, StoredAt};
 use measure_kernel::{EventValue, KernelPlace, Repeats, repeat};
 use memory::MemoryControllers;
 use pin::Pinned;
@@ -31,7 +32,6 @@ use pmmpi_kernels::{Caches, Expected, Kernel};
 use pmmpi_workload::Failure;
 use pmmpi_workload::console::warn;
 use prefetchers::Prefetchers;
-use std::io::Write;
 use std::path::Path;
 
 /// The exit status if an event that counts is unusable.
@@ -52,9 +52,7 @@ pub fn run(typed: &Validation) -> Result<i32, Failure> {
         FormatArg::Text => text::render(&findings),
         FormatArg::Json => findings.json().map_err(Failure::own)? + "\n",
     };
-    let mut stdout = std::io::stdout();
-    let written = stdout.write_all(rendered.as_bytes()).and_then(|()| stdout.flush());
-    written.map_err(|e| Failure::unwritten(&e))?;
+    stdout::write(&rendered)?;
     if let StoredAt::Not(why) = &findings.kept {
         warn(format_args!("pmmpi did not save the validation results: {why}"));
     }

@@ -1,10 +1,10 @@
 //! Help, version, and a command line that is not valid.
 
 use super::exit_statuses::USAGE;
-use super::failure::say;
-use super::nagios;
+use super::failure::{code, say};
+use super::{nagios, outputs};
 
-/// Help and version end with exit status 0.
+/// Help and version end with exit status 0, or 1 if pmmpi could not write them.
 pub fn usage(error: &clap::Error) -> ! {
     if error.use_stderr() {
         let text = error.render().to_string();
@@ -15,9 +15,8 @@ pub fn usage(error: &clap::Error) -> ! {
         say(text);
         std::process::exit(USAGE.into())
     }
-    // If stdout is closed, there is nothing to do.
-    let _ = error.print();
-    std::process::exit(0)
+    let written = outputs::write(&error.render().to_string(), None);
+    std::process::exit(code(written.map(|()| 0)).into())
 }
 
 /// True if the command line asks for the exit statuses of Nagios, whatever else is wrong with it.

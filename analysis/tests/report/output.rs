@@ -85,6 +85,21 @@ fn results_arrive_whole_or_not_at_all() {
 }
 
 #[test]
+fn help_is_never_lost() {
+    for args in [&["report", "--help"][..], &["--help"], &["--version"]] {
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let output = command(args).stdout(full).output().unwrap();
+        let said = err(&output);
+        assert_eq!(output.status.code(), Some(1), "{args:?}: {said}");
+        assert!(said.contains("cannot write the result to stdout: No space left on device"), "{said}");
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = command(args).stdout(writer).output().unwrap();
+        assert_eq!((output.status.code(), err(&output)), (Some(0), String::new()), "{args:?}");
+    }
+}
+
+#[test]
 fn help_fits_a_screen() {
     for args in [&["report", "--help"][..], &["export", "--help"], &["bounds", "--help"], &["--help"]] {
         let text = out(&command(args).env("COLUMNS", "80").output().unwrap());

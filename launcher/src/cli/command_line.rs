@@ -2,8 +2,10 @@
 
 use crate::cli::options::{self, Command, Options};
 use crate::launch::Launch;
+use crate::stdout;
 use clap::Parser;
 use pmmpi_workload::Failure;
+use pmmpi_workload::console::say;
 use std::ffi::OsString;
 
 /// Parses this process's command line. Only the first word can be a command; to measure a program with the name of a
@@ -20,8 +22,9 @@ pub fn parse() -> Command {
     options.command.unwrap_or(Command::Run(options.measurement))
 }
 
-/// Help and version exit with 0. A wrong command line exits with 125 if the command starts a program, because 2 is
-/// often that program's own exit status for a usage error. Commands that start no program exit with the usual 2.
+/// Help and version exit with 0, or with 1 if pmmpi could not write them. A wrong command line exits with 125 if the
+/// command starts a program, because 2 is often that program's own exit status for a usage error. Commands that start no
+/// program exit with the usual 2.
 fn end_with(error: &clap::Error) -> ! {
     if error.use_stderr() {
         let text = error.render().to_string();
@@ -32,7 +35,11 @@ fn end_with(error: &clap::Error) -> ! {
         let message = text.strip_prefix("error: ").unwrap_or(&text).trim_end().to_owned();
         std::process::exit(Launch::read().refuse(&Failure { code, message }))
     }
-    // If stdout is closed, there is no place to report the error.
-    let _ = error.print();
-    std::process::exit(0)
+    match stdout::write(&error.render().to_string()) {
+        Ok(()) => std::process::exit(0),
+        Err(failure) => {
+            say(&failure);
+            std::process::exit(failure.code)
+        }
+    }
 }
