@@ -4,8 +4,13 @@ use crate::launcher::SCREEN_KERNELS;
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, Command};
 use clap_complete::{Generator, Shell, generate};
+use pmmpi::node::FACTS;
 use pmmpi_events::metrics::catalogue;
 use std::path::Path;
+
+/// Keys of a class beside the facts of a node. A label can be a key, too.
+const CLASS_KEYS: [&str; 9] =
+    ["cpu", "microcode", "memory", "kernel", "command", "ranks", "labels", "class", "none"];
 
 /// Writes one file for each shell into `folder`. The commands of `report` take the place of those that `launcher`
 /// passes on to it.
@@ -28,10 +33,29 @@ fn all_commands(launcher: Command, report: Command) -> Command {
 /// With the names that options take as words: a shell offers them.
 fn with_values(command: Command) -> Command {
     let name = command.get_name().to_owned();
-    command.mut_args(|arg| match values(&name, arg.get_id().as_str()) {
-        Some(values) => arg.value_parser(PossibleValuesParser::new(values)),
-        None => arg,
-    })
+    command
+        .mut_args(|arg| match values(&name, arg.get_id().as_str()) {
+            Some(values) => arg.value_parser(PossibleValuesParser::new(values)),
+            None if is_list(&arg) => without_descriptions(arg),
+            None => arg,
+        })
+        // This option splits its value itself.
+        .mut_args(|arg| if arg.get_id() == "class_by" { arg.value_delimiter(',') } else { arg })
+}
+
+/// True for an option that takes several words, separated by commas.
+fn is_list(arg: &Arg) -> bool {
+    arg.get_value_delimiter() == Some(',')
+}
+
+/// A shell shows no descriptions of words behind a comma.
+fn without_descriptions(arg: Arg) -> Arg {
+    let values = arg.get_possible_values();
+    if values.is_empty() {
+        return arg;
+    }
+    let names = values.into_iter().map(|value| value.help(None::<&'static str>));
+    arg.value_parser(PossibleValuesParser::new(names))
 }
 
 /// The values of an option whose type does not know them.
@@ -43,6 +67,7 @@ fn values(command: &str, option: &str) -> Option<Vec<&'static str>> {
         (_, "kernels") => Some(pmmpi_kernels::all().iter().map(|kernel| kernel.name).collect()),
         // Without a percentage, `slower` and `faster` mean any size.
         ("compare", "fail_on") => Some(vec!["different", "slower", "faster"]),
+        (_, "class_by") => Some(CLASS_KEYS.into_iter().chain(FACTS.iter().map(|(name, _)| *name)).collect()),
         _ => None,
     }
 }
@@ -52,12 +77,47 @@ fn text(shell: Shell, all: &Command) -> String {
     let mut offered = offered(shell, all);
     let mut text = Vec::new();
     generate(shell, &mut offered, "pmmpi", &mut text);
-    let text = String::from_utf8_lossy(&text).into_owned();
+    let text = with_lists(shell, &String::from_utf8_lossy(&text), &offered);
     match shell {
         Shell::Zsh => with_programs(&text),
-        Shell::Fish => text + &positional_values(&offered),
+        Shell::Fish => with_unfinished_options(&text) + &positional_values(&offered),
         _ => text,
     }
+}
+
+/// With the values of lists also behind a comma: clap's text offers only the first word of a list.
+fn with_lists(shell: Shell, text: &str, offered: &Command) -> String {
+    let commands = std::iter::once(offered).chain(offered.get_subcommands());
+    let lists = commands.flat_map(|command| command.get_arguments().filter(|arg| is_list(arg)));
+    lists.fold(text.to_owned(), |text, list| {
+        let values = list.get_possible_values();
+        let names: Vec<&str> =
+            values.iter().filter(|value| !value.is_hide_set()).map(|value| value.get_name()).collect();
+        let words = names.join(" ");
+        match shell {
+            Shell::Bash => text.replace(
+                &format!(r#"compgen -W "{words}" -- "${{cur}}""#),
+                &format!(r#"compgen -P "${{cur%"${{cur##*,}}"}}" -W "{words}" -- "${{cur##*,}}""#),
+            ),
+            Shell::Zsh => text.replace(&format!(":({words})'"), &format!(":_sequence compadd - {words}'")),
+            Shell::Fish => {
+                let lines: Vec<String> = names.iter().map(|name| format!("{name}\\t''")).collect();
+                text.replace(
+                    &format!("-a \"{}\"", lines.join("\n")),
+                    &format!("-a \"(__fish_append , {words})\""),
+                )
+            }
+            _ => text,
+        }
+    })
+}
+
+/// With values of options before the first word: `pmmpi --group <Tab>`. There, clap's text for fish refuses the
+/// command line, because the option has no value yet.
+fn with_unfinished_options(fish: &str) -> String {
+    const PARSE: &str = "    argparse -s (__fish_pmmpi_global_optspecs) -- $cmd 2>/dev/null\n";
+    let with_value = PARSE.replace("argparse", "or argparse").replace("$cmd", "$cmd ''");
+    fish.replacen(PARSE, &format!("{PARSE}{with_value}"), 1)
 }
 
 /// The same command without options and commands that help does not show.
@@ -148,13 +208,49 @@ mod tests {
 
             let case = zsh.split_once(&format!("({command})\n_arguments")).unwrap().1;
             let line = case.lines().find(|line| line.contains(&format!("--{option}=["))).unwrap();
-            assert!(line.contains(&format!(":({words})'")), "zsh: {line}");
+            assert!(line.contains(&format!(":_sequence compadd - {words}'")), "zsh: {line}");
 
             let (condition, option) = (format!("subcommand {command}\""), format!(" -l {option} "));
             let mut lines = fish.split("complete -c pmmpi");
             let line = lines.find(|line| line.contains(&condition) && line.contains(&option)).unwrap();
-            assert!(values.iter().all(|value| line.contains(&format!("{value}\\t"))), "fish: {line}");
+            assert!(line.contains(&format!("-a \"(__fish_append , {words})\"")), "fish: {line}");
         }
+    }
+
+    /// Asks bash itself.
+    #[test]
+    fn bash_offers_values_behind_a_comma() {
+        let script = of(Shell::Bash);
+        let offers = |words: &str| {
+            let ask = format!(
+                "{script}\nCOMP_WORDS=(pmmpi {words}) COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1))\n\
+                 _pmmpi pmmpi \"${{COMP_WORDS[-1]}}\" \"${{COMP_WORDS[-2]}}\"\necho \"${{COMPREPLY[*]}}\""
+            );
+            let output = std::process::Command::new("bash").args(["-c", &ask]).output().unwrap();
+            String::from_utf8(output.stdout).unwrap().trim_end().to_owned()
+        };
+        for (words, offered) in [
+            ("screen --kernels tr", "triad"),
+            ("screen --kernels triad,d", "triad,dgemm triad,disk"),
+            ("screen --fail-on slow,mo", "slow,moved"),
+            ("report --class-by cpu,mem", "cpu,memory cpu,memory_policy"),
+            ("--group cache,tl", "cache,tlb"),
+            ("doctor --fail-on li", "limits"),
+            ("doctor --fail-on limits,", ""),
+        ] {
+            assert_eq!(offers(words), offered, "{words}");
+        }
+    }
+
+    #[test]
+    fn fish_offers_the_value_of_an_option_before_the_first_word() {
+        let text = of(Shell::Fish);
+        let condition = text.split_once("function __fish_pmmpi_needs_command").unwrap().1;
+        let condition = condition.split_once("or return").unwrap().0;
+        assert!(
+            condition.contains("or argparse -s (__fish_pmmpi_global_optspecs) -- $cmd ''"),
+            "{condition}"
+        );
     }
 
     #[test]
