@@ -63,7 +63,7 @@ fn values(command: &str, option: &str) -> Option<Vec<&'static str>> {
     match (command, option) {
         (_, "group" | "groups") => Some(catalogue().groups.iter().map(|group| group.name.as_str()).collect()),
         // `screen` has kernels of its own.
-        ("screen", "kernels") => Some(SCREEN_KERNELS.iter().map(|(name, _)| *name).collect()),
+        ("screen", "kernels") => Some(SCREEN_KERNELS.iter().map(|(name, ..)| *name).collect()),
         (_, "kernels") => Some(pmmpi_kernels::all().iter().map(|kernel| kernel.name).collect()),
         // Without a percentage, `slower` and `faster` mean any size.
         ("compare", "fail_on") => Some(vec!["different", "slower", "faster"]),
@@ -193,7 +193,7 @@ mod tests {
     #[test]
     fn shells_offer_the_values_of_lists() {
         let groups: Vec<&str> = catalogue().groups.iter().map(|group| group.name.as_str()).collect();
-        let kernels: Vec<&str> = SCREEN_KERNELS.iter().map(|(name, _)| *name).collect();
+        let kernels: Vec<&str> = SCREEN_KERNELS.iter().map(|(name, ..)| *name).collect();
         let (groups, kernels) = (groups.as_slice(), kernels.as_slice());
         let fail_on = &["different", "slower", "faster"][..];
         let (bash, zsh, fish) = (of(Shell::Bash), of(Shell::Zsh), of(Shell::Fish));

@@ -1,4 +1,4 @@
-//! `pmmpi list`: prints the events, groups, metrics and test loops of this machine.
+//! `pmmpi list`: prints the events, groups and metrics of this machine, the kernels of screens and the test loops.
 //!
 //! What a list shows, and its formats, belong here. Names of events and metrics are in `pmmpi_events`, test loops in
 //! `pmmpi_kernels`.

@@ -107,6 +107,18 @@ fn list_events_says_what_opens_here() {
     }
 }
 
+#[test]
+fn list_kernels_has_those_of_screen_and_validate() {
+    let listed = run(Command::new(pmmpi()).args(["list", "kernels", "--format", "json"])).success();
+    let listed: Value = serde_json::from_slice(&listed.stdout).unwrap();
+    let named = |list: &str, name: &str| {
+        let kernels = listed[list].as_array().unwrap();
+        kernels.iter().find(|kernel| kernel["name"] == name).unwrap_or_else(|| panic!("{name}")).clone()
+    };
+    assert_eq!(named("screen_kernels", "latency")["unit"], "ns");
+    assert!(named("kernels", "page-touch")["expected"].is_array());
+}
+
 /// Without libpfm4 all other events are listed, and a message says what to install.
 #[test]
 fn without_libpfm4_the_rest_is_listed() {

@@ -148,7 +148,8 @@ fn latency(team: &Team, pairs: usize, size: Option<u64>) -> Outcome<()> {
     // The original has one thread.
     let team = Team::new(&team.hardware_threads()[..1])?;
     for huge_pages in [true, false] {
-        let mut kernel = Latency::new(LatencySettings { bytes, loads, huge_pages })?;
+        let mut kernel =
+            Latency::new(LatencySettings { loads, huge_pages, ..LatencySettings::for_memory(bytes) })?;
         let place = team.hardware_threads()[0];
         let arguments =
             [bytes.to_string(), loads.to_string(), u8::from(huge_pages).to_string(), place.to_string()];

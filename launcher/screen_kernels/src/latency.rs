@@ -28,12 +28,32 @@ pub struct LatencySettings {
     pub loads: u64,
     /// Asks for huge pages. Without huge pages, the value contains TLB misses.
     pub huge_pages: bool,
+    /// The size of all last-level caches together, if known.
+    pub last_level_caches_bytes: Option<u64>,
 }
 
 impl LatencySettings {
     /// Eight times the size of all last-level caches together: at most one load in eight finds its line there.
     pub fn for_caches(last_level_caches_bytes: u64) -> Self {
-        Self { bytes: last_level_caches_bytes.saturating_mul(8), loads: 1 << 20, huge_pages: true }
+        let bytes = last_level_caches_bytes.saturating_mul(8);
+        Self { last_level_caches_bytes: Some(last_level_caches_bytes), ..Self::for_memory(bytes) }
+    }
+
+    /// Lines that use this many bytes together, on a node whose caches have an unknown size.
+    pub fn for_memory(bytes: u64) -> Self {
+        Self { bytes, loads: 1 << 20, huge_pages: true, last_level_caches_bytes: None }
+    }
+
+    /// A note if more than a quarter of the loads may find their lines in the caches.
+    fn note_of_caches(&self) -> Option<String> {
+        let caches = self.last_level_caches_bytes?;
+        (self.bytes < caches.saturating_mul(4)).then(|| {
+            format!(
+                "the chains together have less than four times the size of the last-level caches ({:.3} GB): \
+                 the values may be those of the caches, not of memory",
+                caches as f64 / 1e9
+            )
+        })
     }
 }
 
@@ -94,6 +114,7 @@ impl ScreenKernel for Latency {
                 None => "the system does not show how much of this memory is in huge pages".to_owned(),
             }
         )];
+        self.notes.extend(self.settings.note_of_caches());
         self.rings = Some(rings);
         Ok(())
     }

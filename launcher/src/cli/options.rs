@@ -138,7 +138,7 @@ Example: pmmpi doctor
          srun -N4 -n4 -o doctor-%N.json pmmpi doctor --format json
          pmmpi doctor --fail-on limits && sbatch job.sh")]
     Doctor(Examination),
-    /// List what this machine can count, and the test loops of `validate`
+    /// List what this machine can count, and the kernels of `screen` and `validate`
     #[command(
         override_usage = "pmmpi list WHAT [FILTER] [--format text|json]",
         after_help = "The column HERE is `yes` if you can now count the event completely here. If not,
@@ -399,7 +399,7 @@ pub struct Examination {
 /// The options of `pmmpi list`.
 #[derive(Args)]
 pub struct List {
-    /// events, groups, metrics or kernels (test loops)
+    /// events, groups, metrics or kernels (of screen and validate)
     #[arg(value_enum, value_name = "WHAT", hide_possible_values = true)]
     pub what: Listing,
     /// Show only what has FILTER in its name, description, PMU or group

@@ -5,15 +5,15 @@ use clap::{Args, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// The kernels of `pmmpi screen`, each with what it is for.
-pub const SCREEN_KERNELS: [(&str, &str); 7] = [
-    ("triad", "memory bandwidth, with STREAM's four loops"),
-    ("dgemm", "matrix products, one independent product per core"),
-    ("latency", "latency of memory, one chain of pointers per core"),
-    ("spin", "noise of the operating system: each core repeats a fixed loop"),
-    ("fma", "peak floating-point speed"),
-    (NET, "latency and bandwidth between nodes"),
-    ("disk", "writing and reading a file without the page cache (only with --disk)"),
+/// The kernels of `pmmpi screen`, each with what it measures, and the unit of the measure that stands for the kernel.
+pub const SCREEN_KERNELS: [(&str, &str, &str); 7] = [
+    ("triad", "memory bandwidth, with STREAM's four loops", "GB/s"),
+    ("dgemm", "matrix products, one independent product per core", "GFLOP/s"),
+    ("latency", "latency of memory, one chain of pointers per core", "ns"),
+    ("spin", "noise of the operating system: each core repeats a fixed loop", "%"),
+    ("fma", "peak floating-point speed", "GFLOP/s"),
+    (NET, "latency and bandwidth between nodes", "GB/s"),
+    ("disk", "writing and reading a file without the page cache (only with --disk)", "MB/s"),
 ];
 /// The kernel that runs in the ranks and not in a process of its own. It needs two nodes.
 pub const NET: &str = "net";

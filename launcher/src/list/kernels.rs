@@ -1,14 +1,26 @@
-//! `pmmpi list kernels`: the built-in test loops whose counts are known in advance.
+//! `pmmpi list kernels`: the kernels of `pmmpi screen`, and the test loops of `pmmpi validate`, whose counts are known
+//! in advance.
 
 use super::{Listable, has};
+use crate::cli::options::SCREEN_KERNELS;
 use serde::Serialize;
 use std::path::Path;
 
-/// Kernels, with the counts that `pmmpi validate` expects.
+/// Test loops, with the counts that `pmmpi validate` expects, and kernels of `pmmpi screen`.
 #[derive(Serialize)]
 pub struct Kernels {
     schema_version: u32,
+    /// The test loops.
     kernels: Vec<Kernel>,
+    screen_kernels: Vec<ScreenKernel>,
+}
+
+#[derive(Serialize)]
+struct ScreenKernel {
+    name: &'static str,
+    description: &'static str,
+    /// Of the measure that stands for the kernel.
+    unit: &'static str,
 }
 
 #[derive(Serialize)]
@@ -50,16 +62,28 @@ pub fn matching(filter: Option<&str>) -> Kernels {
             })
             .collect(),
     };
-    Kernels { schema_version: 1, kernels: kernels.map(kernel).collect() }
+    let of_screen = SCREEN_KERNELS.into_iter().filter(|(name, about, _)| has(filter, &[name, about]));
+    let of_screen = of_screen.map(|(name, description, unit)| ScreenKernel { name, description, unit });
+    Kernels { schema_version: 1, kernels: kernels.map(kernel).collect(), screen_kernels: of_screen.collect() }
 }
 
 impl Listable for Kernels {
     fn is_empty(&self) -> bool {
-        self.kernels.is_empty()
+        self.kernels.is_empty() && self.screen_kernels.is_empty()
     }
 
     fn text(&self) -> String {
         let mut text = String::new();
+        if !self.screen_kernels.is_empty() {
+            text += "Kernels of pmmpi screen (--kernels), with their units\n\n";
+            for ScreenKernel { name, description, unit } in &self.screen_kernels {
+                text += &format!("  {name:<8} {unit:<8} {description}\n");
+            }
+            text += "\n";
+        }
+        if !self.kernels.is_empty() {
+            text += "Test loops of pmmpi validate (--kernel), with the counts that it expects\n\n";
+        }
         for Kernel { name, description, trips, runs_here, expected } in &self.kernels {
             let here = if *runs_here { "" } else { " (not on this processor)" };
             text += &format!("{name}: {description}{here}\n");
@@ -70,5 +94,26 @@ impl Listable for Kernels {
             text += &format!("  in {trips} trips of the loop\n\n");
         }
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_section_names_the_command_that_runs_its_kernels() {
+        let (of_screen, of_validate) =
+            ("Kernels of pmmpi screen (--kernels)", "Test loops of pmmpi validate (--kernel)");
+        let all = matching(None);
+        assert_eq!(all.screen_kernels.len(), SCREEN_KERNELS.len());
+        let text = all.text();
+        assert!(text.contains(of_screen) && text.contains(of_validate), "{text}");
+        assert!(text.contains("  latency  ns       latency of memory"), "{text}");
+        // A section without kernels has no title.
+        let text = matching(Some("matrix products")).text();
+        assert!(text.contains(of_screen) && text.contains("dgemm") && !text.contains(of_validate), "{text}");
+        assert!(matching(Some("zzz")).is_empty());
+        assert!(!matching(Some("page-touch")).text().contains(of_screen));
     }
 }

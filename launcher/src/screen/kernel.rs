@@ -237,11 +237,10 @@ fn kernel(typed: &KernelArgs, root: &Path, cores: &[u32]) -> Result<Box<dyn Scre
         "latency" => {
             let settings = match memory()? {
                 // Larger rings show the same latency, and take long to prepare.
-                Some(bytes) => {
-                    let of_caches = caches().map(LatencySettings::for_caches);
-                    let most = of_caches.as_ref().map_or(bytes, |settings| settings.bytes);
-                    LatencySettings { bytes: bytes.min(most), ..LatencySettings::for_caches(0) }
-                }
+                Some(bytes) => match caches().map(LatencySettings::for_caches) {
+                    Ok(usual) => LatencySettings { bytes: bytes.min(usual.bytes), ..usual },
+                    Err(_) => LatencySettings::for_memory(bytes),
+                },
                 None => LatencySettings::for_caches(caches()?),
             };
             Box::new(Latency::new(settings)?)
@@ -323,7 +322,7 @@ mod tests {
 
     #[test]
     fn each_kernel_of_the_list_can_be_made() {
-        for (name, _) in KERNELS.into_iter().filter(|(name, _)| *name != NET) {
+        for (name, _, unit) in KERNELS.into_iter().filter(|(name, ..)| *name != NET) {
             let typed = KernelArgs {
                 kernel: name.to_owned(),
                 memory: Some("1M".to_owned()),
@@ -333,8 +332,8 @@ mod tests {
                 check: false,
                 disk: Some("/tmp".into()),
             };
-            let made = kernel(&typed, Path::new("/"), &[0]);
-            assert_eq!(made.map_err(|e| e.to_string()).unwrap().name(), name);
+            let made = kernel(&typed, Path::new("/"), &[0]).map_err(|e| e.to_string()).unwrap();
+            assert_eq!((made.name(), made.measures()[0].unit), (name, unit));
         }
     }
 }

@@ -12,7 +12,7 @@ const DEFAULT: [&str; 4] = ["triad", "dgemm", "latency", "spin"];
 pub fn with_options(typed: &ScreenArgs) -> Result<Vec<(&'static str, Vec<OsString>)>, Failure> {
     let mut names: Vec<&'static str> = Vec::new();
     for typed in &typed.kernels {
-        let known = KERNELS.iter().map(|(name, _)| *name).find(|name| name == typed);
+        let known = KERNELS.iter().map(|(name, ..)| *name).find(|name| name == typed);
         let name = known.ok_or_else(|| unknown(typed))?;
         if !names.contains(&name) {
             names.push(name);
@@ -60,7 +60,7 @@ fn options(name: &str, typed: &ScreenArgs) -> Result<Vec<OsString>, Failure> {
 }
 
 fn unknown(name: &str) -> Failure {
-    let names: Vec<&str> = KERNELS.iter().map(|(name, _)| *name).collect();
+    let names: Vec<&str> = KERNELS.iter().map(|(name, ..)| *name).collect();
     Failure::usage(format_args!("--kernels {name}: unknown kernel; the kernels are {}", names.join(", ")))
 }
 

@@ -4,7 +4,7 @@ use crate::team::tests::small_team;
 use proptest::prelude::*;
 
 fn small(bytes: u64, loads: u64) -> LatencySettings {
-    LatencySettings { bytes, loads, huge_pages: false }
+    LatencySettings { loads, huge_pages: false, ..LatencySettings::for_memory(bytes) }
 }
 
 #[test]
@@ -84,6 +84,25 @@ fn a_wrong_end_is_found() {
     let wrong = ring.arrive(33, 4).unwrap_err();
     assert_eq!((wrong.element, wrong.hardware_thread), (65, 4));
     assert_ne!(wrong.expected, wrong.found);
+}
+
+#[test]
+fn small_chains_have_a_note() {
+    let caches = 32 << 20;
+    let note = |bytes: u64| LatencySettings { bytes, ..LatencySettings::for_caches(caches) }.note_of_caches();
+    for bytes in [1 << 20, 4 * caches - 1] {
+        let note = note(bytes).unwrap();
+        assert!(
+            note.contains("less than four times") && note.contains("last-level caches (0.034 GB)"),
+            "{note}"
+        );
+    }
+    assert_eq!((note(4 * caches), LatencySettings::for_caches(caches).note_of_caches()), (None, None));
+    assert_eq!(small(1 << 20, 16).note_of_caches(), None);
+    let settings = LatencySettings { last_level_caches_bytes: Some(caches), ..small(1 << 20, 16) };
+    let mut latency = Latency::new(settings).unwrap();
+    latency.prepare(&small_team()).unwrap();
+    assert_eq!(latency.notes().len(), 2);
 }
 
 #[test]
