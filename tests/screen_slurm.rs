@@ -1,144 +1,19 @@
 //! The scripts of slurm/ for `pmmpi screen`, in a real Slurm with four nodes. Each node has a share of one CPU, and node2
-//! can get less.
+//! can get less. healthcheck.rs has the tests of slurm/healthcheck.sh.
 
 use rig::Mpi;
-use rig::cpu_group::CpuGroup;
-use rig::slurm::{NODES, Slurm, Turn, manager, read, text};
-use rig::tool::{self, Folder, Output};
+use rig::slurm::{NODES, manager, read, script_path, text};
+use rig::slurm_site::{HEALTHY, Site, WAIT};
+use rig::tool::{self, Folder};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 
-const WAIT: Duration = Duration::from_secs(60);
-/// A batch job that takes longer hangs. The shares of a CPU make kernels slow.
-const JOB: Duration = Duration::from_secs(300);
-/// CPUs of a healthy node: four nodes share two CPUs, and other programs need some time, too.
-const HEALTHY: f64 = 0.4;
+/// CPUs of a slow node.
 const SLOW: f64 = 0.2;
 /// The shortest kernel, and as many rounds as a verdict needs.
 const SHORT: [&str; 4] = ["--kernels", "fma", "--rounds", "5"];
-
-fn path_of(name: &str) -> String {
-    text(Path::new(env!("CARGO_MANIFEST_DIR")).join("../slurm").join(name))
-}
-
-/// A cluster for one test whose nodes have their shares of the CPUs.
-struct Site {
-    slurm: Turn,
-    folder: Folder,
-    groups: Vec<CpuGroup>,
-}
-
-/// The end of a batch job.
-struct Ended {
-    /// "0:0" if it succeeded.
-    code: String,
-    output: String,
-}
-
-impl Site {
-    /// `None` if this machine has no cgroups for CPU time.
-    fn new() -> Option<Self> {
-        let mut slurm = Slurm::turn();
-        slurm.spoil();
-        let groups: Option<Vec<CpuGroup>> =
-            (0..NODES).map(|node| CpuGroup::new(&format!("node{node}"))).collect();
-        let site = Self { slurm, folder: Folder::new("screen-slurm"), groups: groups? };
-        for (node, group) in site.groups.iter().enumerate() {
-            group.limit(HEALTHY);
-            fs::write(site.file(&format!("group-of-node{node}")), text(group.processes())).unwrap();
-        }
-        let here = text(site.folder.path());
-        let enter = format!("case $1 in screen) echo $$ > \"$(cat {here}/group-of-$(uname -n))\";; esac");
-        site.program("bin/pmmpi", &format!("{enter}\nexec {} \"$@\"", text(tool::pmmpi())));
-        Some(site)
-    }
-
-    fn file(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    /// Writes a shell script.
-    fn program(&self, name: &str, script: &str) -> PathBuf {
-        let program = self.file(name);
-        fs::create_dir_all(program.parent().unwrap()).unwrap();
-        fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
-        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-        program
-    }
-
-    /// A command of Slurm, with the nodes' pmmpi in PATH and the folder `site`.
-    fn command(&self, program: &str, args: &[&str]) -> Command {
-        let mut command = self.slurm.command(self.folder.path(), program, args);
-        let path =
-            command.get_envs().find(|(name, _)| *name == "PATH").and_then(|(_, path)| path).expect("PATH");
-        let path = format!("{}:{}", self.file("bin").display(), path.display());
-        command.env("PATH", path).env("PMMPI_SCREEN", self.file("site"));
-        command
-    }
-
-    fn run(&self, program: &str, args: &[&str]) -> Output {
-        tool::run(&mut self.command(program, args))
-    }
-
-    /// Submits a script of slurm/ and waits for its end.
-    fn batch(&self, variables: &[(&str, &str)], options: &[&str], script: &str, args: &[&str]) -> Ended {
-        let script = path_of(script);
-        let args = [&["--parsable", "--output=out-%j"], options, &[&script], args].concat();
-        let mut sbatch = self.command("sbatch", &args);
-        let job = tool::run(sbatch.envs(variables.iter().copied())).success().out().trim().to_owned();
-        self.wait_for_job(&job)
-    }
-
-    /// A value that `scontrol show job` shows, such as that of "JobState=".
-    fn job_field(&self, job: &str, name: &str) -> String {
-        let shown = self.run("scontrol", &["show", "job", job]).success().out();
-        let value = shown.split_whitespace().find_map(|word| word.strip_prefix(name).map(str::to_owned));
-        value.unwrap_or_else(|| panic!("{name} in {shown}"))
-    }
-
-    /// The numbers of the jobs with this name that wait.
-    fn pending(&self, name: &str) -> Vec<String> {
-        let shown = self.run("squeue", &["-h", "-n", name, "-t", "PENDING", "-o", "%i"]).success().out();
-        shown.lines().map(str::to_owned).collect()
-    }
-
-    fn wait_for_job(&self, job: &str) -> Ended {
-        let field = |name: &str| self.job_field(job, name);
-        let goes_on =
-            || ["PENDING", "CONFIGURING", "RUNNING", "COMPLETING"].contains(&field("JobState=").as_str());
-        assert!(tool::is_over_within(JOB, || !goes_on()), "{}", self.run("squeue", &[]).out());
-        Ended { code: field("ExitCode="), output: read(PathBuf::from(field("StdOut="))) }
-    }
-
-    fn states(&self) -> String {
-        self.run("sinfo", &["-h", "-N", "-o", "%N %T"]).success().out()
-    }
-
-    /// Waits until Slurm shows node2 in this state, and all other nodes idle.
-    fn wait_for_node2(&self, state: &str) {
-        let wanted = format!("node0 idle\nnode1 idle\nnode2 {state}\nnode3 idle\n");
-        assert!(tool::is_over_within(WAIT, || self.states() == wanted), "{}", self.states());
-    }
-
-    fn reason(&self, node: &str) -> String {
-        let shown = self.run("scontrol", &["show", "node", node]).success().out();
-        let reason = shown.lines().find_map(|line| line.trim().strip_prefix("Reason="));
-        reason.unwrap_or_default().to_owned()
-    }
-
-    /// Puts these lines into the configuration of the running cluster.
-    fn configure(&self, lines: &str) {
-        let command = self.command("true", &[]);
-        let conf =
-            command.get_envs().find(|(name, _)| *name == "SLURM_CONF").and_then(|(_, path)| path).unwrap();
-        let before = read(conf.into());
-        fs::write(conf, format!("{lines}\n{before}")).unwrap();
-        self.run("scontrol", &["reconfigure"]).success();
-    }
-}
 
 /// `bash -n` and ShellCheck find no error in any script.
 #[test]
@@ -309,7 +184,7 @@ fn nodes_are_compared_that_jobs_measured_one_after_another() {
         ("PMMPI_OPTIONS", "--kernels fma"),
         ("PMMPI_FAIL_ON", "slow"),
     ];
-    let mut submit = site.command(&path_of("screen-array.sbatch"), &["node[0-3]"]);
+    let mut submit = site.command(&script_path("screen-array.sbatch"), &["node[0-3]"]);
     let said = tool::run(submit.envs(variables)).success().out();
     let join = said.split_whitespace().last().expect("sbatch says the number").to_owned();
     let ended = site.wait_for_job(&join);
@@ -328,7 +203,8 @@ fn nodes_are_compared_that_jobs_measured_one_after_another() {
         ("0:0", "node1 has been measured in session one\n")
     );
     site.wait_for_node2("idle");
-    let none = tool::run(site.command(&path_of("screen-join.sh"), &["other"]).env("PMMPI_FAIL_ON", "slow"));
+    let none =
+        tool::run(site.command(&script_path("screen-join.sh"), &["other"]).env("PMMPI_FAIL_ON", "slow"));
     assert!(none.code() == 4 && none.err().contains("no node of session other"), "{}", none.err());
 }
 
@@ -341,7 +217,7 @@ fn nodes_that_never_run_a_job_do_not_prevent_the_comparison() {
     let busy = site.run("sbatch", &busy).success().out().trim().to_owned();
     assert!(tool::is_over_within(WAIT, || site.job_field(&busy, "JobState=") == "RUNNING"));
 
-    let mut submit = site.command(&path_of("screen-array.sbatch"), &["node[0-1,3]"]);
+    let mut submit = site.command(&script_path("screen-array.sbatch"), &["node[0-1,3]"]);
     submit.env("PMMPI_SESSION", "some").env("PMMPI_ROUNDS", "3").env("PMMPI_OPTIONS", "-- true");
     let submitted = tool::run(&mut submit).success();
     assert_eq!(submitted.err(), "node3 gets no job, because it is drained\n");
@@ -377,7 +253,7 @@ fn a_node_whose_job_never_ran_is_no_pass() {
     let join = |nodes: &str, fail_on: &str, status: &str| {
         fs::write(session.join("nodes"), nodes).unwrap();
         let mut command = Command::new("bash");
-        command.arg(path_of("screen-join.sh")).arg("one").env("PATH", &path).env("STATUS", status);
+        command.arg(script_path("screen-join.sh")).arg("one").env("PATH", &path).env("STATUS", status);
         tool::run(command.env("PMMPI_SCREEN", folder.path()).env("PMMPI_FAIL_ON", fail_on))
     };
     let all = "node0\nnode1\n";
@@ -394,165 +270,10 @@ fn a_node_whose_job_never_ran_is_no_pass() {
     }
 }
 
-/// slurmd itself calls the program on each node.
-#[test]
-fn an_idle_node_measures_itself_and_stops_for_a_job() {
-    let Some(site) = Site::new() else { return };
-    let state = |node: &str, name: &str| read(site.file(&format!("state-{node}/{name}")));
-    let environment = site.command("true", &[]);
-    let value = |wanted: &str| {
-        let value = environment.get_envs().find(|(name, _)| *name == wanted).and_then(|(_, value)| value);
-        value.expect("a variable").display().to_string()
-    };
-    let conf = format!(
-        "PATH={}\nSLURM_CONF={}\nPMMPI={}\nPMMPI_STATE={}/state-$(uname -n)\nPMMPI_RESULTS={}\nPMMPI_OPTIONS='--kernels fma'\n",
-        value("PATH"),
-        value("SLURM_CONF"),
-        text(site.file("bin/pmmpi")),
-        text(site.folder.path()),
-        text(site.file("results"))
-    );
-    let set = |more: &str| fs::write(site.file("conf"), format!("{conf}{more}\n")).unwrap();
-    set("PMMPI_ROUNDS=5");
-    fs::set_permissions(site.file("conf"), fs::Permissions::from_mode(0o644)).unwrap();
-    let script = format!("PMMPI_CONF={} exec {} \"$@\"", text(site.file("conf")), path_of("healthcheck.sh"));
-    let check = text(site.program("healthcheck", &script));
-    // As slurmd calls it, on one node.
-    let host = text(tool::target().join("release/pmmpi-rig-host"));
-    let on_node1 =
-        |args: &[&str]| site.run(&host, &[&["node1", "1", "--", &check], args].concat()).success().out();
-    let begun = |node: &str| site.file(&format!("state-{node}/begun")).exists();
-
-    // Slurm does not answer, or the node has a job: no measurement begins, and the program ends although sinfo does not.
-    for (answer, at) in
-        [("echo $$ > asked; sleep 1000", "asked"), ("echo allocated; echo > asked-2", "asked-2")]
-    {
-        site.program("bin/sinfo", &format!("cd {}; {answer}", text(site.folder.path())));
-        assert_eq!(on_node1(&[]), "pmmpi: node1: no result yet\n");
-        assert!(tool::is_over_within(WAIT, || site.file(at).exists()));
-        assert!(tool::is_over_within(WAIT, || on_node1(&["stop"]).is_empty() && is_free(&site, "node1")));
-        assert!(!begun("node1"));
-    }
-    fs::remove_file(site.file("bin/sinfo")).unwrap();
-    // Others could write the settings of a program that runs as root.
-    fs::set_permissions(site.file("conf"), fs::Permissions::from_mode(0o666)).unwrap();
-    assert!(on_node1(&[]).contains("must belong to root"));
-    fs::set_permissions(site.file("conf"), fs::Permissions::from_mode(0o644)).unwrap();
-
-    site.configure(&format!("HealthCheckProgram={check}\nHealthCheckInterval=1\nHealthCheckNodeState=IDLE"));
-    for node in ["node0", "node1", "node2", "node3"] {
-        assert!(
-            tool::is_over_within(WAIT, || state(node, "result").contains("measured 20")),
-            "{node}: {}",
-            state(node, "screen.txt")
-        );
-    }
-    // The last node was compared with the others.
-    let results = ["node0", "node1", "node2", "node3"].map(|node| state(node, "result"));
-    assert!(results.iter().any(|result| !result.starts_with("not compared")), "{results:?}");
-    let said = on_node1(&[]);
-    assert!(said.starts_with("pmmpi: node1: ") && said.contains("measured 20"), "{said}");
-    let runs =
-        fs::read_dir(site.file("results")).unwrap().flatten().filter_map(|of| fs::read_dir(of.path()).ok());
-    assert_eq!(runs.flatten().count(), NODES);
-
-    // A measurement that lasts until a job begins.
-    set("PMMPI_ROUNDS=10000");
-    let remove = |name: &str| {
-        (0..NODES).for_each(|node| _ = fs::remove_file(site.file(&format!("state-node{node}/{name}"))))
-    };
-    let is_measured = |node: &str| {
-        let unfinished = site.file(&format!("results/.unfinished-{node}"));
-        fs::read_dir(unfinished).is_ok_and(|mut runs| runs.next().is_some())
-    };
-    remove("begun");
-    remove("result");
-    assert!(tool::is_over_within(WAIT, || is_measured("node1") && !is_free(&site, "node1")));
-    site.run("srun", &["-w", "node1", "-N1", "-n1", "sleep", "4"]).success();
-    assert!(tool::is_over_within(WAIT, || is_free(&site, "node1")));
-    // Until the next hour, no measurement begins.
-    assert!(begun("node1") && state("node1", "result").is_empty());
-
-    // A prolog ends a measurement.
-    // Other nodes keep theirs: they still measure, and must not begin again when they are stopped.
-    fs::remove_file(site.file("state-node1/begun")).unwrap();
-    assert!(tool::is_over_within(WAIT, || !is_free(&site, "node1") && !state("node1", "group").is_empty()));
-    assert!(tool::is_over_within(WAIT, || !tool::processes_with(&text(
-        site.file("results/.unfinished-node1")
-    ))
-    .is_empty()));
-    on_node1(&["stop"]);
-    assert!(is_free(&site, "node1"));
-    assert!(tool::processes_with(&text(site.file("results/.unfinished-node1"))).is_empty());
-    for node in ["node0", "node2", "node3"] {
-        site.run(&host, &[node, "1", "--", &check, "stop"]).success();
-        assert!(tool::is_over_within(WAIT, || is_free(&site, node)));
-    }
-    assert_eq!(site.states().matches("idle").count(), NODES, "{}", site.states());
-}
-
-/// With cgroup v2, slurmd keeps a process `slurmstepd infinity`, which is no job. Scripts replace pmmpi and sinfo.
-#[test]
-fn only_a_job_or_stop_ends_a_measurement() {
-    let folder = Folder::new("healthcheck");
-    let file = |name: &str| folder.path().join(name);
-    let write = |name: &str, mode: u32, contents: String| {
-        fs::write(file(name), contents).unwrap();
-        fs::set_permissions(file(name), fs::Permissions::from_mode(mode)).unwrap();
-    };
-    write("sinfo", 0o755, "#!/bin/sh\necho idle\n".to_owned());
-    // The watcher looks for a job once per second.
-    write("pmmpi", 0o755, format!("#!/bin/sh\nsleep 2.5\necho > {}\n", text(file("ended"))));
-    let state = text(file("state"));
-    write("conf", 0o644, format!("PATH={}:/usr/bin:/bin\nPMMPI_STATE={state}\n", text(folder.path())));
-    std::os::unix::fs::symlink("/usr/bin/sleep", file("slurmstepd")).unwrap();
-    let slurmstepd = |argument: &str| tool::start(Command::new(file("slurmstepd")).arg(argument));
-    let check = |args: &[&str]| {
-        let mut bash = Command::new("bash");
-        bash.arg(path_of("healthcheck.sh")).args(args).env("PMMPI_CONF", file("conf"));
-        tool::run(&mut bash).success();
-    };
-    let lock = text(file("state/lock"));
-    let is_free = || tool::run(Command::new("flock").args(["--nonblock", &lock, "true"])).status.success();
-    let exists = |name: &str| file(name).exists();
-
-    let _of_slurmd = slurmstepd("infinity");
-    check(&[]);
-    assert!(tool::is_over_within(WAIT, || exists("ended")));
-
-    assert!(tool::is_over_within(WAIT, is_free));
-    for name in ["ended", "state/begun"] {
-        fs::remove_file(file(name)).unwrap();
-    }
-    let job = slurmstepd("100");
-    check(&[]);
-    assert!(tool::is_over_within(WAIT, || exists("state/begun")));
-    assert!(tool::is_over_within(WAIT, is_free));
-    assert!(!exists("ended"));
-    drop(job);
-
-    // Slurm answers after `stop` has ended.
-    fs::remove_file(file("state/begun")).unwrap();
-    write("sinfo", 0o755, format!("#!/bin/sh\necho > {}\nsleep 4\necho idle\n", text(file("asked"))));
-    check(&[]);
-    assert!(tool::is_over_within(WAIT, || exists("asked")));
-    check(&["stop"]);
-    assert!(tool::is_over_within(WAIT, is_free));
-    assert!(!exists("state/begun") && !exists("ended"));
-}
-
-/// True if no measurement of the node has the lock.
-fn is_free(site: &Site, node: &str) -> bool {
-    let lock = text(site.file(&format!("state-{node}/lock")));
-    tool::run(Command::new("flock").args(["--nonblock", &lock, "true"])).status.success()
-}
-
 /// Slurm drains a node whose epilog fails.
 #[test]
 fn an_epilog_never_fails() {
-    let mut slurm = Slurm::turn();
-    slurm.spoil();
-    let site = Site { slurm, folder: Folder::new("epilog"), groups: Vec::new() };
+    let site = Site::of_whole_cpus("epilog");
     let sys = site.file("sys");
     fs::create_dir_all(sys.join("edac/mc/mc0")).unwrap();
     fs::create_dir_all(sys.join("edac/mc/mc1")).unwrap();
@@ -570,7 +291,7 @@ fn an_epilog_never_fails() {
     }
     let conf = site.file("epilog-settings");
     let script =
-        format!(". {}; export PMMPI_EPILOG_LOG PMMPI_SYS; exec {}", text(&conf), path_of("epilog.sh"));
+        format!(". {}; export PMMPI_EPILOG_LOG PMMPI_SYS; exec {}", text(&conf), script_path("epilog.sh"));
     let epilog = text(site.program("epilog", &script));
     let set = |log: &str, sys: &Path| {
         fs::write(&conf, format!("PMMPI_EPILOG_LOG={log}\nPMMPI_SYS={}\n", text(sys))).unwrap();

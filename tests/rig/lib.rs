@@ -16,6 +16,7 @@ pub mod program_kinds;
 pub mod programs;
 pub mod remains;
 pub mod slurm;
+pub mod slurm_site;
 pub mod sys;
 pub mod tool;
 pub mod users;

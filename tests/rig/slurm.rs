@@ -47,9 +47,14 @@ pub fn exported(mpi: Mpi, more: &str) -> String {
     format!("--export=ALL,{},{more}", manager(mpi).replace("--mpi", "PMMPI_SRUN_MPI"))
 }
 
-/// The path of a script of slurm/.
+/// The path of a batch script of slurm/.
 pub fn script(name: &str) -> String {
-    text(Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../slurm/{name}.sbatch")))
+    script_path(&format!("{name}.sbatch"))
+}
+
+/// The path of a file of slurm/.
+pub fn script_path(file: &str) -> String {
+    text(Path::new(env!("CARGO_MANIFEST_DIR")).join("../slurm").join(file))
 }
 
 /// The content of a file; empty if the file does not exist.
