@@ -1,6 +1,7 @@
 //! A dry run knows the marks of a log as the next real run does, also if a killed pmmpi wrote no outcome.
 
 use super::*;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 #[test]
 fn a_dry_run_sees_a_mark_without_outcome() {

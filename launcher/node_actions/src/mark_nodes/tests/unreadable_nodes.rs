@@ -1,6 +1,7 @@
 //! A node whose record pmmpi cannot read may still have the mark that the log has.
 
 use super::*;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 #[test]
 fn a_mark_of_the_log_counts_for_the_limit() {
