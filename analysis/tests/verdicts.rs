@@ -5,11 +5,17 @@ mod common;
 #[expect(dead_code)]
 mod runs;
 
+#[path = "verdicts/results_of_others.rs"]
+mod results_of_others;
+#[path = "verdicts/sessions.rs"]
+mod sessions;
+#[path = "verdicts/suspects.rs"]
+mod suspects;
+
 use common::*;
 use pmmpi::record::Run;
 use runs::run;
 use serde_json::{Value, json};
-use std::ops::Range;
 
 /// Runs with one rank each in a session; `nodes` has the seconds of each node's runs.
 fn fleet(session: &str, began_s: i64, nodes: &[(String, Vec<f64>)]) -> Vec<Run> {
@@ -130,56 +136,6 @@ fn whatever_the_order_the_bytes_are_the_same() {
 }
 
 #[test]
-fn a_node_that_grows_slower_is_named_with_its_session() {
-    let mut runs = Vec::new();
-    for session in 0..30 {
-        // Not in the order of their names.
-        let name = format!("s{:02}", (session * 7) % 30);
-        let slower = move |node, _| {
-            if node == 3 && session >= 24 { 1.02 } else { 1.0 + 0.0005 * f64::from((session * 3) % 5) }
-        };
-        runs.extend(fleet(&name, 1_000 * i64::from(session), &nodes(6, 3, slower)));
-    }
-    let (report, _) = reported(&runs, &[]);
-    let drift = report["drift"].as_array().unwrap();
-    assert_eq!(drift.len(), 1, "{drift:#?}");
-    assert_eq!(
-        (&drift[0]["node"], &drift[0]["since"]),
-        (&json!("n003"), &json!(format!("s{:02}", (24 * 7) % 30)))
-    );
-    assert!((drift[0]["change"].as_f64().unwrap() - 0.02).abs() < 0.005, "{drift:#?}");
-    let node = report["nodes"].as_array().unwrap().iter().find(|node| node["node"] == "n003").unwrap();
-    // Only the latest session.
-    assert_eq!((&node["session"], &node["runs"]), (&json!(format!("s{:02}", (29 * 7) % 30)), &json!(3)));
-    assert!(node["history_score"].as_f64().unwrap() > 3.0, "{node}");
-}
-
-/// Monitoring shows what is true now.
-#[test]
-fn the_drift_of_a_node_that_is_gone_is_no_metric() {
-    for (sessions, is_there) in [(30, true), (33, false)] {
-        let folder = Folder::new();
-        for session in 0..sessions {
-            let slower = move |node, _| {
-                if node == 3 && session >= 24 { 1.02 } else { 1.0 + 0.0005 * f64::from((session * 3) % 5) }
-            };
-            let mut measured = nodes(6, 3, slower);
-            if session >= 30 {
-                measured.remove(3);
-            }
-            let runs = fleet(&format!("s{session:02}"), 1_000 * i64::from(session), &measured);
-            runs.iter().for_each(|run| _ = folder.write(run));
-        }
-        let path = folder.path().to_str().unwrap();
-        assert_eq!(json(&report(&["report", path, "--format", "json"]))["drift"][0]["node"], "n003");
-        let metrics = out(&report(&["report", path, "--format", "openmetrics"]));
-        let text = out(&report(&["report", path]));
-        assert_eq!(metrics.contains("\npmmpi_node_drift_ratio{node=\"n003\""), is_there, "{metrics}");
-        assert!(is_there || !text.contains("n003 has become"), "{text}");
-    }
-}
-
-#[test]
 fn what_makes_verdicts_worth_less_is_said() {
     // Half of the class is 10 % slower.
     let (two, _) =
@@ -229,52 +185,6 @@ fn the_first_lines_say_what_is_wrong() {
     assert!(lines.iter().take(15).all(|line| line.chars().count() <= 90), "{text}");
 }
 
-/// Results of other tools get verdicts like own runs, and a bad line costs only itself.
-#[test]
-fn results_of_others_are_judged() {
-    let folder = Folder::new();
-    let mut csv = String::from("node,run,elapsed_s,class,session,cycles\n");
-    for (node, times) in nodes(30, 7, |node, _| if node == 5 { 1.08 } else { 1.0 }) {
-        for (run, seconds) in times.iter().enumerate() {
-            csv += &format!("{node},{run},{seconds},all,monday,12\n");
-        }
-    }
-    let good = folder.put("good.csv", &csv);
-    let bad = folder.put("bad.csv", csv.replacen("n007,3,1.", "n007,3,x1.", 1));
-    for (file, code, runs) in [(&good, 0, 7), (&bad, 1, 6)] {
-        let output = report(&["report", "--format", "json", file.to_str().unwrap()]);
-        assert_eq!(output.status.code(), Some(code), "{}", err(&output));
-        let report = json(&output);
-        assert_valid("report", &report);
-        assert_eq!(
-            (&report["nodes"][0]["node"], &report["nodes"][0]["session"]),
-            (&json!("n005"), &json!("monday"))
-        );
-        assert_eq!(verdict(&report, "n005"), "SLOW");
-        let other = report["nodes"].as_array().unwrap().iter().find(|node| node["node"] == "n007").unwrap();
-        assert_eq!(other["runs"], runs);
-        let warnings = report["warnings"].as_array().unwrap();
-        let rejected = warnings.iter().find(|warning| warning["code"] == "rejected-rows");
-        assert_eq!(rejected.is_some(), code == 1);
-        if let Some(rejected) = rejected {
-            assert!(rejected["message"].as_str().unwrap().contains("bad.csv:54: "), "{rejected}");
-        }
-    }
-    // Through a pipe, and together with own runs.
-    let pipe = std::fs::File::open(&good).unwrap();
-    let text = out(&command(&["report", "-"]).stdin(pipe).output().unwrap());
-    assert!(text.starts_with("210 runs, 30 nodes, 1 file\n"), "{text}");
-    assert!(text.contains("class 1: all\n"), "{text}");
-    let own = folder.write(&run("own", &[("a", [0, 1, 2_000_000, 2_000_003])]));
-    let both = out(&report(&["report", own.to_str().unwrap(), good.to_str().unwrap()]));
-    assert!(both.starts_with("211 runs, 31 nodes, 2 files\n"), "{both}");
-    // No row can be used.
-    let none = folder.put("none.csv", "node,run,elapsed_s\na,1,-3\n");
-    let output = report(&["report", none.to_str().unwrap()]);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(err(&output).contains("none.csv:2: "), "{}", err(&output));
-}
-
 fn csv(folder: &Folder, name: &str, rows: &[(&str, &str, f64)]) -> String {
     let mut text = String::from("node,run,session,elapsed_s\n");
     for (number, (node, session, seconds)) in rows.iter().enumerate() {
@@ -294,36 +204,6 @@ fn session<'a>(name: &'a str, nodes: &[(&'a str, f64)]) -> Vec<(&'a str, &'a str
 
 const SLOW: [(&str, f64); 4] = [("a", 1.0), ("b", 1.001), ("c", 1.002), ("d", 1.2)];
 
-/// A slow node that is tested again on its own keeps its verdict, and does not drift.
-#[test]
-fn a_node_alone_in_a_session_is_judged_by_the_one_before() {
-    let folder = Folder::new();
-    let rows = [session("s1", &SLOW), session("s2", &[("d", 1.2)])].concat();
-    let output =
-        report(&["report", "--format", "json", "--fail-on", "slow", &csv(&folder, "again.csv", &rows)]);
-    assert_eq!(output.status.code(), Some(3));
-    let found = json(&output);
-    assert_eq!((&found["nodes"][0]["node"], &found["nodes"][0]["session"]), (&json!("d"), &json!("s1")));
-    let names: Vec<String> = (0..40).map(|number| format!("s{number}")).collect();
-    let nodes = [("a", 0.97), ("b", 1.0), ("c", 1.001)];
-    let of = |(number, name)| session(name, if number < 24 { &nodes[..] } else { &nodes[..1] });
-    let rows: Vec<_> = names.iter().map(String::as_str).enumerate().flat_map(of).collect();
-    let found = json(&report(&["report", "--format", "json", &csv(&folder, "alone.csv", &rows)]));
-    assert_eq!(found["drift"], json!([]));
-}
-
-/// Sessions without dates are in the order of their names, s9 before s10, and a warning says so.
-#[test]
-fn sessions_without_dates_are_in_the_order_of_their_names() {
-    let folder = Folder::new();
-    let mended = [("a", 1.0), ("b", 1.001), ("c", 1.002), ("d", 1.003)];
-    let rows = [session("s9", &SLOW), session("s10", &mended)].concat();
-    let output =
-        report(&["report", "--format", "json", "--fail-on", "slow", &csv(&folder, "mended.csv", &rows)]);
-    assert_eq!(output.status.code(), Some(0));
-    assert!(codes(&json(&output)).contains(&"undated-sessions"));
-}
-
 /// Slow nodes come first, whatever their class, even if no node ran twice.
 #[test]
 fn verdicts_come_first() {
@@ -342,21 +222,6 @@ fn verdicts_come_first() {
         (&found["nodes"][0]["node"], &found["nodes"][0]["verdict"]),
         (&json!("d"), &json!("SLOW-TAIL"))
     );
-}
-
-/// A folder may hold both kinds of files, and the user may name it twice.
-#[test]
-fn results_beside_run_files_are_not_passed_over() {
-    let folder = Folder::new();
-    csv(&folder, "beside.csv", &session("", &SLOW));
-    let name = folder.path().to_str().unwrap();
-    let twice = report(&["report", name, name]);
-    assert_eq!(twice.status.code(), Some(0), "{}{}", out(&twice), err(&twice));
-    folder.write(&run("own", &[("e", [0, 1, 2_000_000, 2_000_003])]));
-    let both = report(&["report", name]);
-    assert_eq!(both.status.code(), Some(0), "{}{}", out(&both), err(&both));
-    assert!(out(&both).starts_with("21 runs, 5 nodes, 2 files\n"), "{}", out(&both));
-    assert!(out(&both).contains("1 node slower than its class: d +19."), "{}", out(&both));
 }
 
 /// Rows of `node,run,session,elapsed_s,cpus,task_clock_ns`; the work of a node is its time on all CPUs.
@@ -417,116 +282,6 @@ fn slow_runs_of_a_node_are_counted() {
     };
     assert_eq!((&of("n04")["verdict"], &of("n04")["slow_runs"]), (&json!("OK"), &json!(3)));
     assert_eq!(of("n05")["slow_runs"], json!(0));
-}
-
-#[test]
-fn a_slash_in_a_name_makes_no_other_run() {
-    let rows = "node,run,elapsed_s\na,b/c,1.0\na/b,c,1.1\na%2Fb,c,1.2\n";
-    let found = of_csv(rows.to_owned());
-    let mut ids: Vec<&str> =
-        found["nodes"].as_array().unwrap().iter().filter_map(|node| node["median_run_id"].as_str()).collect();
-    ids.sort_unstable();
-    assert_eq!(ids, ["a%252Fb/c", "a%2Fb/c", "a/b%2Fc"]);
-}
-
-/// Nodes with seven runs in a session; the slow ones are 8 % slow.
-fn measured(
-    name: &'static str,
-    nodes: Range<usize>,
-    slow: Range<usize>,
-) -> Vec<(String, usize, &'static str, f64)> {
-    let of_node = |node: usize| {
-        let by = if slow.contains(&node) { 1.08 } else { 1.0 };
-        let level = if name == "s1" { 1.0 } else { 1.3 };
-        let time = move |run: usize| level * by * (1.0 + 0.0005 * ((run * 5 + node * 3) % 7) as f64);
-        (0..7).map(move |run| (format!("n{node:02}"), run, name, time(run)))
-    };
-    nodes.flat_map(of_node).collect()
-}
-
-/// Suspects that are measured again need other nodes beside them.
-#[test]
-fn suspects_measured_again_keep_their_verdict_or_get_a_new_one() {
-    let verdicts = |again: Range<usize>, slow_again: Range<usize>| {
-        let rows = [measured("s1", 0..40, 0..4), measured("s2", again, slow_again)].concat();
-        let found = of_csv(counted(&rows));
-        let of = |node: usize| {
-            let name = format!("n{node:02}");
-            let row = found["nodes"].as_array().unwrap().iter().find(|row| row["node"] == name).unwrap();
-            (row["verdict"].as_str().unwrap().to_owned(), row["session"].as_str().unwrap().to_owned())
-        };
-        ((0..5).map(of).collect::<Vec<_>>(), codes(&found).contains(&"few-anchors"))
-    };
-    let [slow, ok] = ["SLOW", "OK"].map(str::to_owned);
-    let both = |verdict: &String, session: &str| (verdict.clone(), session.to_owned());
-    // Alone: no acquittal.
-    let (alone, warned) = verdicts(0..4, 0..4);
-    assert!(alone[..4].iter().all(|found| *found == both(&slow, "s1")) && warned, "{alone:?}");
-    // With four others: two are mended, two are not.
-    let (again, warned) = verdicts(0..8, 0..2);
-    assert_eq!(again[..2], [both(&slow, "s2"), both(&slow, "s2")]);
-    assert_eq!(again[2..], [both(&ok, "s2"), both(&ok, "s2"), both(&ok, "s2")]);
-    assert!(!warned);
-}
-
-/// Of several sessions that cannot judge, a warning names one; a node that was only there has no verdict and a reason.
-#[test]
-fn sessions_of_suspects_are_said_once() {
-    let rows = [
-        measured("s1", 0..40, 0..4),
-        measured("s2", 0..4, 0..4),
-        measured("s3", 0..3, 0..4),
-        measured("s4", 0..4, 0..4),
-        measured("s4", 50..51, 0..4),
-    ];
-    let found = of_csv(counted(&rows.concat()));
-    let warnings = found["warnings"].as_array().unwrap();
-    let few: Vec<&str> = warnings
-        .iter()
-        .filter(|warning| warning["code"] == "few-anchors")
-        .map(|warning| warning["message"].as_str().unwrap())
-        .collect();
-    assert_eq!(few.len(), 1, "{few:?}");
-    for part in ["session s4 has 4 suspects", "0 nodes that were OK", "2 earlier sessions could not compare"]
-    {
-        assert!(few[0].contains(part), "{few:?}");
-    }
-    let new = found["nodes"].as_array().unwrap().iter().find(|node| node["node"] == "n50").unwrap();
-    assert!(new["verdict"].is_null());
-    for key in ["verdict", "cause"] {
-        let reason = new["null_reasons"][key].as_str().unwrap();
-        assert!(reason.contains("suspects of earlier sessions"), "{reason}");
-    }
-}
-
-/// The counts of other suspects are no reference, those of many other nodes are.
-#[test]
-fn suspects_have_a_cause_if_most_nodes_beside_them_were_ok() {
-    let cause = |others: usize| {
-        let rows = [measured("s1", 0..40, 0..5), measured("s2", 0..5 + others, 0..5)].concat();
-        let mut csv =
-            "node,run,session,elapsed_s,cpus,instructions,cycles,ref_cycles,task_clock_ns\n".to_owned();
-        for (node, run, session, seconds) in rows {
-            // Slow nodes have more instructions.
-            let work =
-                if node.as_str() < "n05" { 1.08 } else { 1.0 } * if session == "s1" { 1.0 } else { 1.3 };
-            let counts = [4e9 * work, 2e9 * work, 2e9 * seconds].map(|count| count as u64);
-            let [instructions, cycles, ref_cycles] = counts;
-            csv += &format!(
-                "{node},{run},{session},{seconds:.6},1,{instructions},{cycles},{ref_cycles},{}\n",
-                (seconds * 1e9) as u64
-            );
-        }
-        let found = of_csv(csv);
-        let node = found["nodes"].as_array().unwrap().iter().find(|node| node["node"] == "n00").unwrap();
-        assert_eq!((&node["verdict"], &node["session"]), (&json!("SLOW"), &json!("s2")), "{node}");
-        node.clone()
-    };
-    let most = cause(10);
-    assert_eq!(most["cause"], "instructions", "{most}");
-    let few = cause(4);
-    assert!(few["cause"].is_null() && few["terms"].as_object().unwrap().is_empty(), "{few}");
-    assert!(few["null_reasons"]["cause"].as_str().unwrap().contains("not a valid reference"), "{few}");
 }
 
 #[test]
