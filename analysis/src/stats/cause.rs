@@ -1,10 +1,14 @@
 //! Why a node is slow: the largest term, if it makes up at least half of the slowdown, and other counts that
 //! explain the term.
 
+mod evidence;
+mod snoop_filter;
+
 use super::node_counts::Counted;
 use super::term_parts::{HALTED, OFF_CPU, STOLEN, TermPart, parts};
-use super::terms::{Decomposition, Identity, Term, decompose, middle_and_spread};
+use super::terms::{Decomposition, Identity, Term, decompose};
 use super::verdict_rule::Verdict;
+use evidence::{Evidence, Next, Usual};
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
@@ -300,56 +304,6 @@ struct Explainer<'a> {
     usual: [OnceCell<Usual>; 7],
 }
 
-/// A count that is not a term, but may show the reason behind a term.
-#[derive(Clone, Copy)]
-enum Evidence {
-    Switches,
-    Faults,
-    FilledBytes,
-    MemoryBytes,
-    ReadBytes,
-    SnoopFilterEvictions,
-    /// Bytes of memory divided by the node's time.
-    Bandwidth,
-}
-
-impl Evidence {
-    fn name(self) -> &'static str {
-        match self {
-            Evidence::Switches => "context_switches",
-            Evidence::Faults => "page_faults",
-            Evidence::FilledBytes => "system_read_bytes",
-            Evidence::ReadBytes => "dram_read_bytes",
-            Evidence::SnoopFilterEvictions => "snoop_filter_evictions",
-            Evidence::MemoryBytes | Evidence::Bandwidth => "dram_bytes",
-        }
-    }
-}
-
-/// A count on the nodes of a decomposition.
-struct Usual {
-    /// The logarithm for each node; `None` if the node did not count it or the count is 0.
-    ln: Vec<Option<f64>>,
-    /// Median and Qn.
-    of_class: Option<(f64, f64)>,
-    /// Median and Qn of the counts themselves.
-    linear: Option<(f64, f64)>,
-    /// The least count.
-    least: f64,
-}
-
-/// A node's count compared with its class.
-struct Next {
-    own: f64,
-    usual: f64,
-    /// The least in the class.
-    least: f64,
-    /// The difference of the logarithms, in spreads of the class.
-    score: f64,
-    /// The difference itself, in spreads of the class: for counts that may be near 0 in usual runs.
-    linear_score: f64,
-}
-
 impl Explainer<'_> {
     fn node(&self, at: usize) -> Explanation {
         let terms = self.whole.terms.iter().map(|column| (column.term.name(), column.differences[at]));
@@ -386,29 +340,6 @@ impl Explainer<'_> {
         part.differences[at].zip(whole).is_some_and(|(part_of, whole)| {
             part_of >= self.settings.share * whole && self.score(part_of, part.spread) >= self.settings.score
         })
-    }
-
-    fn usual(&self, evidence: Evidence) -> &Usual {
-        self.usual[evidence as usize].get_or_init(|| {
-            let of = |(node, slower): (&usize, &f64)| {
-                let count = self.class.get(*node)?.as_ref()?.positive(evidence.name())?;
-                let per = if matches!(evidence, Evidence::Bandwidth) { *slower } else { 0.0 };
-                Some(count.ln() - per)
-            };
-            let ln: Vec<Option<f64>> = self.whole.nodes.iter().zip(&self.whole.slower).map(of).collect();
-            let least = ln.iter().flatten().copied().fold(f64::INFINITY, f64::min).exp();
-            let linear = middle_and_spread(ln.iter().flatten().map(|ln| ln.exp()));
-            Usual { of_class: middle_and_spread(ln.iter().copied().flatten()), linear, ln, least }
-        })
-    }
-
-    fn next(&self, evidence: Evidence, at: usize) -> Option<Next> {
-        let Usual { ln, of_class, linear, least } = self.usual(evidence);
-        let (own, (usual, spread)) = (ln[at]?, (*of_class)?);
-        let score = self.score(own - usual, spread);
-        let (middle, spread) = (*linear)?;
-        let linear_score = (own.exp() - middle) / spread.max(self.settings.floor * middle);
-        Some(Next { own: own.exp(), usual: usual.exp(), least: *least, score, linear_score })
     }
 
     /// `difference` is the term's.
@@ -476,50 +407,6 @@ impl Explainer<'_> {
         }
     }
 
-    /// The cause, if snoop filters evicted lines that the L2 caches then read again. If evictions were
-    /// counted, two conditions hold. The evictions are at least half of the additional lines that the L2
-    /// caches read (as in SC18). And unusually many bytes were read from memory, or unusually
-    /// many lines were evicted. If evictions were not counted, the L2 caches read at least 1.5 times the least number
-    /// of bytes, and the bytes read from memory are unusually many: usual runs differ much in the bytes that
-    /// L2 caches read, but not in the bytes read from memory. In each case, the additional lines from memory
-    /// or, for unusually many evictions, into the L2 caches can cost the additional cycles.
-    fn snoop_filter(&self, at: usize, fills: &Next, difference: f64) -> Option<CauseKind> {
-        // The logarithm and its inverse round.
-        const ROUNDING: f64 = 1e-9;
-        let settings = self.settings;
-        let is_more = |next: &Next| next.score >= settings.score;
-        let more = |next: &Next| next.own / next.usual - 1.0;
-        let [reads, evictions] =
-            [Evidence::ReadBytes, Evidence::SnoopFilterEvictions].map(|evidence| self.next(evidence, at));
-        let can_cost = |next: &&Next| self.can_more_cost(next, at, difference);
-        let many_reads = reads.as_ref().filter(|next| is_more(next));
-        // If evicted lines came back from memory, half as many additional evictions are sufficient.
-        let came_back = many_reads.zip(evictions.as_ref()).is_some_and(|(reads, evictions)| {
-            let evicted = (evictions.own - evictions.least) * LINE_BYTES;
-            reads.own - reads.usual >= settings.snoop_filter_reads * evicted
-        });
-        let score = settings.score * if came_back { 0.5 } else { 1.0 };
-        let many_evictions = evictions.as_ref().is_some_and(|next| next.linear_score >= score);
-        let are_many = fills.own >= (settings.snoop_filter_fills - ROUNDING) * fills.least;
-        let is_shown = match (&evictions, settings.snoop_filter) {
-            (_, SnoopFilters::None) | (None, SnoopFilters::Counted) => false,
-            (Some(evictions), _) => {
-                let evicted = (evictions.own - evictions.least) * LINE_BYTES;
-                evicted >= settings.snoop_filter_share * (fills.own - fills.least)
-                    && (many_reads.is_some_and(|reads| can_cost(&reads))
-                        || many_evictions && can_cost(&fills))
-            }
-            (None, SnoopFilters::WithConflicts) => {
-                are_many && many_reads.is_some_and(|reads| can_cost(&reads) || can_cost(&fills))
-            }
-        };
-        is_shown.then(|| CauseKind::SnoopFilter {
-            fills: more(fills),
-            reads: many_reads.map(more),
-            evictions: evictions.as_ref().map(more).filter(|by| *by > 0.0),
-        })
-    }
-
     /// True if the additional lines can cost the node's additional cycles.
     fn can_more_cost(&self, next: &Next, at: usize, difference: f64) -> bool {
         self.can_cost(next.own - next.usual, self.settings.cycles_per_line, at, difference)
@@ -533,12 +420,6 @@ impl Explainer<'_> {
             counted.and_then(|counted| counted.positive("cycles").or(counted.positive("cycles_user")));
         let additional = cycles.map(|cycles| -cycles * (-difference).exp_m1());
         additional.is_none_or(|additional| bytes / LINE_BYTES * cycles_per_line >= additional)
-    }
-
-    /// The count, if it is unusually high.
-    fn unusual(&self, evidence: Evidence, at: usize) -> Option<Unusual> {
-        let next = self.next(evidence, at).filter(|next| next.score >= self.settings.score)?;
-        Some(Unusual { name: evidence.name(), own: next.own, usual: next.usual })
     }
 
     /// The two largest terms above zero.
