@@ -12,25 +12,24 @@ pub mod node_rows;
 pub mod place_rows;
 pub mod place_source;
 pub mod progress;
+mod read_run;
 pub mod resets;
 mod screen_sessions;
 mod this_screen;
+mod unknown_names;
 
-use crate::stats::node_counts::Counted;
-use crate::table::node_class::{self, Class, ClassBy, Key, SESSION_LABEL};
+use crate::table::node_class::Class;
 use crate::table::run_name::ChosenRuns;
-use crate::table::selection::{LeftOut, RunSelection, Selected};
-use crate::table::slurm_host_list::HostList;
-use crate::table::{BOUNDS, MAINTENANCE_LABEL, NoTime, RunTable};
+use crate::table::selection::{LeftOut, Selected, RunSelection};
+use crate::table::{BOUNDS, NoTime, RunTable};
 use crate::warning_codes::{Warning, WarningCode};
 use files::{Split, code_of, is_partial, is_same, list, message_of, read_one};
 use importers::{Building, FileFormat, ResultRow, Results};
-use node_rows::NodeRow;
 use pmmpi::record::Run;
 use pmmpi::record::run_file::{EXTENSION, RunFileError};
-use pmmpi::text::count;
 use pmmpi_events::validation::Trust;
 use rayon::prelude::*;
+use read_run::ReadRun;
 use screen_sessions::OfScreen;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -81,28 +80,6 @@ pub struct Input<T> {
     pub run_names: Result<Vec<String>, String>,
     /// Why some input was not used.
     pub warnings: Vec<Warning>,
-}
-
-/// What is kept of a run file.
-struct ReadRun<T> {
-    run: OwnRun<T>,
-    started_unix_ns: i64,
-    session: Option<String>,
-    maintenance: Option<String>,
-    /// Names of labels whose value is not empty.
-    labels: Vec<String>,
-    /// Its selected nodes with their classes; `None` if the run is not selected, whatever its class is.
-    nodes: Option<Vec<(String, Arc<Class>)>>,
-    bounds_s: Option<[f64; 2]>,
-    /// Indexed by node record.
-    counted: Vec<Counted>,
-    rows: BTreeMap<String, NodeRow>,
-    /// Why the other nodes have no row.
-    why_none: (NoTime, String),
-    /// `None` for a run that is no round of `pmmpi screen`.
-    screen: Option<OfScreen>,
-    /// The same for single nodes of a screen.
-    without_time: BTreeMap<String, (NoTime, String)>,
 }
 
 /// Reads the files in `paths` and the run files in the folders in `paths` (not in their subfolders), including
@@ -433,36 +410,6 @@ impl<'a, T: Send, K: Fn(&Run) -> T + Sync> Reader<'a, T, K> {
     }
 }
 
-impl<T> ReadRun<T> {
-    fn of(
-        run: &Run,
-        trust: &Trust,
-        class_by: &ClassBy,
-        selection: &RunSelection,
-        keep: impl Fn(&Run) -> T,
-    ) -> Self {
-        let label = |name: &str| run.header.labels.iter().find(|(key, _)| key == name);
-        let labels = run.header.labels.iter().filter(|(_, value)| !value.is_empty());
-        let elapsed = run.elapsed().filter(|elapsed| elapsed.consistent && elapsed.lower_ns > 0);
-        let classes = node_class::of_nodes(run, class_by);
-        let without_time = node_rows::without_time_in_screen(run);
-        Self {
-            session: label(SESSION_LABEL).map(|(_, value)| value.clone()),
-            maintenance: label(MAINTENANCE_LABEL).map(|(_, value)| value.clone()),
-            labels: labels.map(|(key, _)| key.clone()).collect(),
-            nodes: selection.nodes_of(run, &classes),
-            bounds_s: elapsed.map(|elapsed| [elapsed.lower_ns, elapsed.upper_ns].map(|ns| ns as f64 / 1e9)),
-            counted: node_counters::of_nodes(run, &trust.of_run(run)),
-            rows: node_rows::of(run, &classes, &without_time),
-            why_none: node_rows::why_none(run),
-            screen: OfScreen::of(run),
-            without_time,
-            started_unix_ns: run.header.started_unix_ns,
-            run: OwnRun { run_id: run.header.run_id.clone(), kept: keep(run) },
-        }
-    }
-}
-
 impl<T> Default for Input<T> {
     fn default() -> Self {
         Self {
@@ -500,53 +447,5 @@ impl<T> Input<T> {
     fn reject(&mut self, code: WarningCode, message: String) {
         self.unusable += 1;
         self.warnings.push(Warning::new(code, message));
-    }
-
-    /// Warns of selected nodes without a run: a list with a wrong name must not lose a node without a word.
-    fn about_nodes(&mut self, options: &importers::ImportOptions) {
-        const NAMED: usize = 3;
-        let selected = options.selection.nodes.iter().flat_map(HostList::names);
-        let unknown: Vec<&str> = selected.filter(|name| !self.hosts.contains(*name)).collect();
-        // Without any run, there is no report.
-        if unknown.is_empty() || self.hosts.is_empty() {
-            return;
-        }
-        let more = if unknown.len() > NAMED { ", ..." } else { "" };
-        let named = unknown[..unknown.len().min(NAMED)].join(", ");
-        let message =
-            format!("--node: there is no selected run on {}: {named}{more}", count(unknown.len(), "node"));
-        self.warnings.push(Warning::new(WarningCode::UnknownNode, message));
-    }
-
-    /// Warns of keys that no input has: they are probably misspelt.
-    fn about_keys(&mut self, options: &importers::ImportOptions) {
-        if options.class_by.is_chosen() && self.results.without_parts {
-            self.warnings
-                .push(Warning::new(WarningCode::ArchivedClasses, WarningCode::ArchivedClasses.example()));
-        }
-        self.about_nodes(options);
-        for label in options.selection.unknown(&self.results.class_keys) {
-            let message = format!(
-                "--where {label}: no run has a label of this name, and no file has a column of this name"
-            );
-            self.warnings.push(Warning::new(WarningCode::UnknownLabel, message));
-        }
-        for key in options.class_by.asked() {
-            // Runs of pmmpi have these keys, and other runs may do without.
-            let is_recorded = key.is_fact() || matches!(key, Key::Fact(_));
-            if !(matches!(key, Key::Named(_)) || is_recorded) || (is_recorded && !self.runs.is_empty()) {
-                continue;
-            }
-            let name = key.name();
-            if !self.results.class_keys.contains(name) {
-                self.warnings.push(Warning::new(
-                    WarningCode::UnknownClassKey,
-                    format!(
-                        "--class-by {name}: no run has a label, fact or setting of this name, and no file has a \
-                         column of this name with text or numbers"
-                    ),
-                ));
-            }
-        }
     }
 }
