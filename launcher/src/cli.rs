@@ -1,5 +1,5 @@
-//! The command line: as typed (`options`, `screen_options`), and after the checks (`settings`, `repeat_command`,
-//! `selection`).
+//! The command line: as typed (`options`, `measurement_options`, `screen_options`), and after the checks
+//! (`settings`, `repeat_command`, `selection`).
 //!
 //! These modules check every option's value. What a command does belongs elsewhere.
 
