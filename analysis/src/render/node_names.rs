@@ -100,6 +100,11 @@ fn middle(printed: &BTreeMap<&str, String>, width: usize) -> Option<Kept> {
     Some(Kept::Middle { from: first.saturating_sub(room / 2) })
 }
 
+/// The beginning and the end of a text that has more than `width` characters; `width` is more than 2.
+pub fn without_middle(text: &str, width: usize) -> String {
+    cut(text, width, Kept::Ends { tail: (width - CUT.len()) / 2 })
+}
+
 fn cut(name: &str, width: usize, kept: Kept) -> String {
     let length = name.chars().count();
     if length <= width {
@@ -157,6 +162,13 @@ mod tests {
             18,
             &["..me-of-1-very-l..", "..me-of-2-very-l.."],
         );
+    }
+
+    #[test]
+    fn a_text_without_its_middle_has_both_ends() {
+        for (width, shown) in [(8, "abc..xyz"), (9, "abcd..xyz"), (26, "abcdefghijklmnopqrstuvwxyz")] {
+            assert_eq!(without_middle("abcdefghijklmnopqrstuvwxyz", width), shown);
+        }
     }
 
     /// Names of 60 characters and more, which differ at the end, in the middle or at the start; of two nodes or of many.

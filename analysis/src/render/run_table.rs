@@ -1,6 +1,7 @@
 //! The table of runs. What all runs have in common is above the table, and not in a column.
 
 use super::cells::{elapsed, shortened};
+use super::node_names::without_middle;
 use super::tabular::{Cell, Table, left, name, right, words};
 use super::{more, one_line, shown};
 use crate::report::run::RunReport;
@@ -21,7 +22,7 @@ pub fn of(runs: &[RunReport], top: usize, width: Option<usize>) -> Table {
     columns.extend((!common.varying.is_empty()).then(|| left("Labels")));
     let room = width.map(|width| common.room(&runs[hidden..], &ids, width));
     let long = |text: String| match room {
-        Some(room) => Cell::Text(cut(&text, room)),
+        Some(room) => Cell::Text(without_middle(&one_line(&text), room)),
         None => name(&text),
     };
     let row = |run: &RunReport| {
@@ -133,18 +134,4 @@ fn labels(run: &RunReport, keys: &BTreeSet<&str>) -> String {
 /// Of the start (UTC).
 fn date_and_time(run: &RunReport) -> [String; 2] {
     instant::utc(run.started_unix_ns)
-}
-
-/// The beginning and the end of a text.
-fn cut(text: &str, most: usize) -> String {
-    const DOTS: &str = "..";
-    let text = one_line(text);
-    let length = text.chars().count();
-    if length <= most {
-        return text;
-    }
-    let kept = most.saturating_sub(DOTS.len());
-    let head: String = text.chars().take(kept.div_ceil(2)).collect();
-    let tail: String = text.chars().skip(length - kept / 2).collect();
-    format!("{head}{DOTS}{tail}")
 }
