@@ -402,6 +402,25 @@ fn a_page_shows_where_nodes_lie() {
     assert!(!said(&small, "html", &[]).contains("<svg"));
 }
 
+/// The names of these nodes differ only in their ends.
+#[test]
+fn labels_of_plots_tell_nodes_with_long_names_apart() {
+    let folder = Folder::new();
+    let mut csv = String::from("node,run,elapsed_s\n");
+    for node in 0..24 {
+        let level = if node < 2 { 1.3 } else { 1.0 };
+        for run in 0..7 {
+            let seconds = level * (1.0 + 0.0005 * f64::from((run * 5 + node) % 7));
+            csv += &format!("supercomputing-centre-of-the-north-partition-a-{node:04},{run},{seconds}\n");
+        }
+    }
+    folder.put("times.csv", csv);
+    let html = said(&folder, "html", &[]);
+    for node in ["0000", "0001"] {
+        assert!(html.contains(&format!(">supercomputing-centre-of-the-nort..-{node} +")), "{html}");
+    }
+}
+
 /// Times that no clock gives are shown with as few digits as others.
 #[test]
 fn numbers_of_any_size_are_short() {

@@ -6,6 +6,7 @@ mod places_plot;
 mod plot;
 
 use super::md_and_html_tables;
+use super::node_names::NodeNames;
 use super::origin::ReportOrigin;
 use super::tabular::{Cell, Table};
 use super::{answer, cells, first_warnings, one_line, screen, where_slow};
@@ -16,6 +17,8 @@ use crate::verdicts::node_report::NodeReport;
 use std::collections::{BTreeMap, BTreeSet};
 
 const STYLE: &str = include_str!("html/style.css");
+/// The names of nodes in pictures have at most this many characters, if that tells them apart.
+const LONGEST_NAME: usize = 40;
 
 /// A report with at most `top` rows per table (0: all).
 pub fn report(report: &Report, origin: &ReportOrigin, top: usize) -> String {
@@ -61,22 +64,31 @@ pub fn report(report: &Report, origin: &ReportOrigin, top: usize) -> String {
 /// Plots of the first classes that have enough nodes to compare.
 fn plots(report: &Report) -> String {
     const MOST: usize = 6;
+    let names = names_in_pictures(report);
     let numbers = cells::class_numbers(&report.nodes);
     let mut classes: BTreeMap<usize, Vec<&NodeReport>> = BTreeMap::new();
     for node in &report.nodes {
         classes.entry(numbers[node.class.as_str()]).or_default().push(node);
     }
-    let of_classes: String =
-        classes.into_iter().filter_map(|(number, nodes)| plot::of_class(number, &nodes)).take(MOST).collect();
+    let plot_of = |(number, nodes): (usize, Vec<&NodeReport>)| plot::of_class(number, &nodes, &names);
+    let of_classes: String = classes.into_iter().filter_map(plot_of).take(MOST).collect();
     let spread = |class: &ClassReport| {
         ecdf_plot::of_class(*numbers.get(class.class.as_str())?, class.run_spread.as_ref()?)
     };
     let of_runs: String = report.classes.iter().filter_map(spread).take(MOST).collect();
     let nodes = report.nodes.iter();
-    let nodes = nodes.filter_map(|node| Some((cells::shortened(&node.node), node.places.as_deref()?)));
+    let nodes = nodes.filter_map(|node| Some((names.shown(&node.node).to_owned(), node.places.as_deref()?)));
     let runs = report.slow_runs.iter();
-    let runs = runs.filter_map(|run| Some((where_slow::name_of_run(run), run.places.as_ref()?)));
+    let runs = runs
+        .filter_map(|run| Some((where_slow::name_of_run(run, names.shown(&run.node)), run.places.as_ref()?)));
     of_classes + &of_runs + &places_plot::of(nodes) + &places_plot::of(runs)
+}
+
+/// A node looks the same in all pictures.
+fn names_in_pictures(report: &Report) -> NodeNames {
+    let nodes = report.nodes.iter().map(|node| node.node.as_str());
+    let of_runs = report.slow_runs.iter().map(|run| run.node.as_str());
+    NodeNames::within(LONGEST_NAME, nodes.chain(of_runs))
 }
 
 fn of_table(table: &Table) -> String {

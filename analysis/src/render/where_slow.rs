@@ -16,15 +16,15 @@ type SlowOne<'a> = (String, &'a SlowPlaces);
 /// One sentence for each cause whose places are known, the cause of most runs first: "cpi/snoop-filter: at 4 to 12 of 48
 /// cores, bytes into the L2 cache are 1.5 to 2.2 times the usual value (74 runs; most often socket 1 core 3: 12 runs)".
 pub fn of_runs(runs: &[SlowRunReport]) -> Vec<String> {
-    let slow = runs
-        .iter()
-        .filter_map(|run| Some((run.why.cause.as_deref()?, (name_of_run(run), run.places.as_ref()?))));
+    let slow = runs.iter().filter_map(|run| {
+        Some((run.why.cause.as_deref()?, (name_of_run(run, &shortened(&run.node)), run.places.as_ref()?)))
+    });
     sentences(slow, "run")
 }
 
-/// "run 20261125T... of n03".
-pub(super) fn name_of_run(run: &SlowRunReport) -> String {
-    format!("run {} of {}", shortened(&run.run_id), shortened(&run.node))
+/// "run 20261125T... of n03". `node` is the name of its node as it is shown.
+pub(super) fn name_of_run(run: &SlowRunReport, node: &str) -> String {
+    format!("run {} of {node}", shortened(&run.run_id))
 }
 
 /// The same for the causes of slow nodes.

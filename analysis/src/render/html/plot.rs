@@ -2,6 +2,7 @@
 
 use super::{escaped, style_of};
 use crate::render::cells::percent;
+use crate::render::node_names::NodeNames;
 use crate::stats::verdict_rule::Verdict;
 use crate::verdicts::node_report::NodeReport;
 use pmmpi::text::count;
@@ -35,8 +36,8 @@ impl<'a> Point<'a> {
     }
 }
 
-/// The plot; `None` if there are too few nodes. `nodes` begins with the slowest.
-pub fn of_class(number: usize, nodes: &[&NodeReport]) -> Option<String> {
+/// The plot; `None` if there are too few nodes. `nodes` begins with the slowest; `names` has the names for labels.
+pub fn of_class(number: usize, nodes: &[&NodeReport], names: &NodeNames) -> Option<String> {
     let points: Vec<Point> = nodes.iter().filter_map(|node| Point::of(node)).collect();
     if points.len() < LEAST_NODES {
         return None;
@@ -53,7 +54,8 @@ pub fn of_class(number: usize, nodes: &[&NodeReport]) -> Option<String> {
     let bottom = top + HEIGHT;
     let mut body = String::new();
     for (line, point) in named.iter().enumerate() {
-        body += &label(point, left(column(point)) + wide / 2.0, LINE * (line + 1) as f64, bottom);
+        let name = names.shown(&point.node.node);
+        body += &label(point, name, left(column(point)) + wide / 2.0, LINE * (line + 1) as f64, bottom);
     }
     let mut stacks: Vec<Vec<Verdict>> = vec![Vec::new(); COLUMNS];
     points.iter().for_each(|point| stacks[column(point)].push(point.verdict));
@@ -85,18 +87,15 @@ pub fn of_class(number: usize, nodes: &[&NodeReport]) -> Option<String> {
 }
 
 /// A name with a line down to its column, on the side that has more room.
-fn label(point: &Point, x: f64, y: f64, bottom: f64) -> String {
-    const LONGEST: usize = 40;
+fn label(point: &Point, name: &str, x: f64, y: f64, bottom: f64) -> String {
     let (anchor, beside) = if x > WIDTH / 2.0 { ("end", -4.0) } else { ("start", 4.0) };
-    let name: String = point.node.node.chars().take(LONGEST).collect();
-    let more = if point.node.node.chars().count() > LONGEST { "..." } else { "" };
     let slower = percent(point.slowdown, 1);
     format!(
         "<line class=\"leader\" x1=\"{x:.1}\" y1=\"{:.1}\" x2=\"{x:.1}\" y2=\"{bottom:.1}\"/>\n\
-         <text x=\"{:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{}{more} {slower} {}</text>\n",
+         <text x=\"{:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{} {slower} {}</text>\n",
         y - LINE / 2.0,
         x + beside,
-        escaped(&name),
+        escaped(name),
         point.verdict.name()
     )
 }
