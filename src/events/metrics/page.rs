@@ -18,8 +18,8 @@ cpu/event=0x41,name=dc_misses/`. pmmpi then uses this count.
 
 A value has the worst [quality](measuring.md#counters) of its counts: exact is better than scaled, and scaled is better
 than partial. A missing value has a reason, for example the missing count, the divisor that is 0, or the check that
-failed. pmmpi draws no conclusion from a count whose counter ran for less than a fifth of the time, nor from an event
-that `pmmpi validate` found unusable.
+failed. pmmpi draws no conclusion from a count if its counter ran for less than a fifth of the time, or if `pmmpi
+validate` found the event unusable.
 
 pmmpi computes the metrics of the group `smt` for each core of a node, even if the program does not use the core. These
 metrics use the counts of the core's hardware threads, and the TSC of the rank that counted on this node. The value of a
