@@ -68,7 +68,8 @@ macro_rules! codes {
 
 codes! {
     ArchivedClasses "archived-classes"
-        "`--class-by` has no effect on a file of an archive that lacks the columns `class.*`."
+        "A file of an archive has no columns `class.*`. So `--class-by` has no effect on the runs of this \
+         file."
         "Export the runs again, or make the report of the archive without --class-by."
         "a file of an archive lacks the columns class.*, so --class-by has no effect on its runs: these runs keep \
          the class that the file names, or have no class"
@@ -134,7 +135,7 @@ codes! {
          look for the missing call."
         "places of the ranks when the job ended: ranks 0, 1 at the end of region `solve`; rank 2 elsewhere"
     ExpectedOfNothing "expected-of-nothing"
-        "`--expect` names a part of the program that was never entered."
+        "`--expect` names a region or a probe that the program never entered."
         "Compare the name with the program's calls of pmmpi_begin and pmmpi_probe_begin."
         "--expect names `slove`, but the program has no such region or probe"
     FailedRun "failed-run"
@@ -145,7 +146,7 @@ codes! {
         "rank 3 on n0222: signal 11"
     FewAnchors "few-anchors"
         "Suspects of earlier sessions were measured again, but the report cannot compare these nodes with the \
-         class. There were too few nodes that were OK or FAST before, or the times are too coarse. The \
+         class. The session has too few nodes that were OK or FAST before, or its times are too coarse. The \
          suspects keep their earlier verdicts."
         "Measure the suspects again, together with at least 3 nodes of the class that were OK or FAST in an \
          earlier session. If the message says that the times are too coarse, use times with more digits: \
@@ -159,8 +160,8 @@ codes! {
         "n0222 has only 1 run of a kernel, but the report needs 3"
     FewRuns "few-runs"
         "A node has fewer than 5 runs in a class: differences may be noise. With so few runs, the \
-         comparison with the class gives only OK or SUSPECT (unless `--min-runs` is smaller). In `pmmpi \
-         compare`: A or B has too few runs to show how much the times vary."
+         comparison with the class gives only OK or SUSPECT. With a smaller `--min-runs`, other verdicts \
+         are possible, too. In `pmmpi compare`: A or B has too few runs to show how much the times vary."
         "Measure 7 runs: --runs 7, or `pmmpi repeat --runs 7` for an MPI program."
         "n0222 has only 3 runs, but the report needs 5"
     FlakyNode "flaky-node"
@@ -174,7 +175,8 @@ codes! {
          describes."
         "notes.txt: is neither a run file of pmmpi nor a known result file"
     ForeignFiles "foreign-files"
-        "pmmpi did not read some files of a folder: it does not know their format, or they are run files in a subfolder."
+        "pmmpi did not read some files of a folder: pmmpi does not know the format of these files, or they \
+         are run files in a subfolder."
         "docs/import.md lists what pmmpi reads from each tool's files. To read run files, name the folder that contains them."
         "pmmpi cannot read the format of 2 files: a.txt, b.bin"
     IncompleteRun "incomplete-run"
@@ -359,8 +361,8 @@ codes! {
         "--events: rank 0 cannot count cycles: not counted by this processor and Linux kernel (a virtual \
          machine without counters?)"
     UndatedReset "undated-reset"
-        "`--resets` names nodes with runs whose start is not known, so these runs may be before or after the \
-         maintenance."
+        "`--resets` names nodes, but the start of some runs of these nodes is not known. These runs may be \
+         before or after the maintenance."
         "Give the start times in the column `started` of the input, or mark the runs after the maintenance \
          with the column or label `maintenance`."
         "--resets names 1 node with runs whose start is not known: n0007"
@@ -385,13 +387,14 @@ codes! {
         "--class-by rack: no run has a label, fact or setting of this name, and no file has a column of this name with text \
          or numbers"
     UnknownLabel "unknown-label"
-        "`--where` names a label that no run has, and no file has a column of this name."
+        "`--where` names a label or column that does not exist: no run has a label of this name, and no \
+         file has a column of this name."
         "Check the name. An archive has columns of other tools' results only if `pmmpi export --class-by` named them."
         "--where blas: no run has a label of this name, and no file has a column of this name"
     UnknownNode "unknown-node"
         "`--node` names nodes that have no run in this report."
-        "Check the names. With --since, --until, --class, --run or --where, these nodes may have runs, but no \
-         selected run."
+        "Check the names. If you use --since, --until, --class, --run or --where, perhaps these nodes have \
+         runs, but the options select none of these runs."
         "--node: there is no selected run on 1 node: n0999"
     UnknownReset "unknown-reset"
         "`--resets` names nodes that the input does not have."
@@ -418,7 +421,7 @@ codes! {
     UnreadPlaces "unread-places"
         "pmmpi cannot read a file that contains the counts of each core, socket and rank. The rest of the \
          report does not need this file."
-        "Repair or remove the file. If it belongs to an archive, repeat the export with --places."
+        "Repair or remove the file. If the file belongs to an archive, repeat the export with --places."
         "archive/_places/month=2026-11/pmmpi-1.parquet is damaged: it has no column `event`"
     UnreadValues "unread-values"
         "pmmpi did not read some values of another tool's results, for example text, rates, or times that the user did \
