@@ -131,8 +131,8 @@ Example: srun -N 100 --ntasks-per-node=1 pmmpi screen --archive DIR --suggest
   limits  pmmpi works, but it cannot measure some programs, or some values are
           missing or vary more than necessary
   broken  a part of pmmpi does not work
-If a check is not ok, doctor shows a fix if there is one. It changes nothing. In
-an MPI job, one rank per node reports.
+If a check is not ok, doctor also shows a fix (if it knows one), but does not
+change the machine. In an MPI job, one rank per node reports.
 
 Exit status: 1: a check is broken, or write error; 3 (--fail-on): a check is
 STATUS or worse; 0: otherwise; 2: the command line is wrong; 125: pmmpi failed.
@@ -157,11 +157,11 @@ Examples:
     /// Find out which counters you can trust here
     #[command(after_help = "`validate` runs test loops with known counts, and compares the measured counts
 with the known counts. This takes some seconds, or longer with --ceilings.
-Without --kernel, if pmmpi used all kinds of cores, it saves the result in the
-folder PMMPI_TRUST (default: XDG_STATE_HOME/pmmpi or ~/.local/state/pmmpi). The
-new result replaces an earlier one for this kind of processor.
+If pmmpi used all test loops and all kinds of cores, pmmpi saves the result in
+the folder PMMPI_TRUST (default: XDG_STATE_HOME/pmmpi or ~/.local/state/pmmpi).
+The new result replaces an earlier one for this kind of processor.
 
-Exit status: 1: at least one event is unusable, or write error; 0: none is;
+Exit status: 1: at least one event is unusable, or write error; 0: otherwise;
 2: the command line is wrong; 125: pmmpi failed.
 
 Example: pmmpi validate

@@ -120,8 +120,8 @@ pub struct ScreenArgs {
     /// Mark nodes of --suggest in Slurm: drain,comment,feature
     #[arg(long, value_name = "HOW", value_enum, hide_possible_values = true)]
     pub apply: Option<ApplyArg>,
-    /// Mark no node if there are more than N nodes in all that have the advice "drain it" or a mark of pmmpi from
-    /// earlier screens (default: 5 % of the screened nodes, at least 1, at most 10)
+    /// Mark no node if the nodes with the advice "drain it" and the nodes with pmmpi's mark from earlier screens
+    /// are together more than N (default: 5 % of the screened nodes, at least 1, at most 10)
     #[arg(
         long,
         value_name = "N",
@@ -138,8 +138,8 @@ pub struct ScreenArgs {
     /// Compare with the screens in DIR, and add this screen
     #[arg(long, value_name = "DIR")]
     pub archive: Option<PathBuf>,
-    /// Say for each kernel whether its class as a whole is slower or faster than in an earlier screen in PATH: run
-    /// files, a folder or an archive. pmmpi never writes there
+    /// Compare with an earlier screen in PATH (run files, a folder or an archive): show for each kernel
+    /// whether each class as a whole is slower or faster than before. pmmpi does not change PATH
     #[arg(long, value_name = "PATH", hide = true)]
     pub against: Vec<PathBuf>,
     /// Check whether these repaired nodes are fit to return
