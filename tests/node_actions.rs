@@ -181,7 +181,7 @@ fn a_user_who_may_not_change_nodes_is_told_so() {
     fs::write(site.file("log"), "").unwrap();
     fs::set_permissions(site.file("log"), fs::Permissions::from_mode(0o666)).unwrap();
     let refused = screen(NOBODY);
-    let told = "--apply: this user may not change nodes in Slurm (scontrol says: ";
+    let told = "--apply: this user has no right to change nodes in Slurm (scontrol says: ";
     assert!(refused.code() == 2 && refused.err().contains(told), "{} {}", refused.code(), refused.err());
     screen("0").success();
     assert_eq!(tool::runs_in(&site.file("runs")).len(), 2);

@@ -102,7 +102,7 @@ pub fn nothing<T>(to: &str, input: &Input<T>, select: &Select) -> Failure {
             0 => format!("{rows} read, none with {selected}"),
             undated => {
                 format!(
-                    "{rows} read, none with {selected}; the start of {undated} of these runs is not known"
+                    "{rows} read, none with {selected}; pmmpi does not know when {undated} of these runs began"
                 )
             }
         }
@@ -111,7 +111,7 @@ pub fn nothing<T>(to: &str, input: &Input<T>, select: &Select) -> Failure {
     let warnings = warnings.map(|w| format!("{}\n       {}", w.message, w.code.advice()));
     let mut why: Vec<_> = left_out.into_iter().chain(warnings).collect();
     if why.is_empty() {
-        why.push("the input has only medians (see docs/import.md), and no single run".to_owned());
+        why.push("the input has only medians (see docs/import.md), not the runs".to_owned());
     }
     Failure::usage(format!("no run to {to}\n       {}", why.join("\n       ")))
 }

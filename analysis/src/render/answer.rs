@@ -54,8 +54,8 @@ pub fn of(report: &Report) -> Vec<String> {
         let are_unchanged = verdicts.contains(&Verdict::Fast) && are_the_unchanged(report, &nodes);
         let [one, several] = match are_unchanged {
             true => [
-                "did not become slower, unlike most of its class",
-                "did not become slower, unlike most of their class",
+                "did not become slower, although most of its class did",
+                "did not become slower, although most of their class did",
             ],
             false => [one, several],
         };

@@ -191,7 +191,7 @@ impl fmt::Display for Skip {
             }
             Skip::OddComment => f.write_str(
                 "the node's comment begins with a quote, begins or ends with a space, or contains several \
-                 lines or unprintable characters, so scontrol may not keep this comment exactly",
+                 lines or unprintable characters, so scontrol might change this comment",
             ),
             Skip::Stopped(why) => write!(f, "pmmpi stopped before it came to this node: {why}"),
         }

@@ -154,7 +154,7 @@ pub fn out(machine: &dyn Machine) -> Check {
         Ok(free) if free < LITTLE_BYTES => Check::limits(
             NAME,
             format!("{shown}{made}: {} MiB free", free >> 20),
-            "a run of many ranks may not fit: then pmmpi ends with 125 before the program starts",
+            "a run of many ranks might need more space: then pmmpi ends with 125 before the program starts",
             fix,
         ),
         Ok(free) => Check::ok(

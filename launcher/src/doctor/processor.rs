@@ -135,7 +135,7 @@ pub fn governor(machine: &dyn Machine) -> Check {
         return not_shown(
             machine,
             NAME,
-            "a core that was idle may run slowly at first, and runs cannot record the governor",
+            "a core that was idle may run slowly at first, and pmmpi cannot record the governor in runs",
             "cpupower frequency-set -g performance",
         );
     }
@@ -204,8 +204,8 @@ pub fn turbo(machine: &dyn Machine) -> Check {
             return not_shown(
                 machine,
                 NAME,
-                "the frequency may depend on temperature and on the work of other cores, and runs cannot \
-                 record whether turbo is on",
+                "the frequency may depend on temperature and on the work of other cores, and pmmpi cannot \
+                 record in runs whether turbo is on",
                 "cat /sys/devices/system/cpu/{intel_pstate/no_turbo,cpufreq/boost}",
             );
         }

@@ -153,7 +153,7 @@ pub fn check(log: &Path) -> Result<(), Failure> {
     let needs_right = !dry_run::is_first_use(log);
     if let Some(answer) = needs_right.then(|| slurm.why_not_allowed()).flatten() {
         return Err(Failure::usage(format_args!(
-            "--apply: this user may not change nodes in Slurm (scontrol says: {answer})\n       \
+            "--apply: this user has no right to change nodes in Slurm (scontrol says: {answer})\n       \
              Start the screen as root, as SlurmUser or as a Slurm administrator. Or use --suggest in place of --apply: \
              then pmmpi prints the commands for an administrator"
         )));

@@ -121,7 +121,7 @@ impl Found {
             return Err(ImportFault::OtherForm(how.to_owned()));
         }
         if found.counts.is_empty() && found.groups.is_empty() {
-            return Err(ImportFault::OtherForm("there is no count of an event".to_owned()));
+            return Err(ImportFault::OtherForm("there are no counts of events".to_owned()));
         }
         Ok(found)
     }
