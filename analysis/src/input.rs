@@ -20,7 +20,7 @@ mod unknown_names;
 
 use crate::table::node_class::Class;
 use crate::table::run_name::ChosenRuns;
-use crate::table::selection::{LeftOut, Selected, RunSelection};
+use crate::table::selection::{LeftOut, RunSelection, Selected};
 use crate::table::{BOUNDS, NoTime, RunTable};
 use crate::warning_codes::{Warning, WarningCode};
 use files::{Split, code_of, is_partial, is_same, list, message_of, read_one};

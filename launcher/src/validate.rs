@@ -20,7 +20,7 @@ pub use memory::{caches_of, limit_bytes};
 
 use crate::cli::options::{FormatArg, Validation};
 use crate::stdout;
-use findings::{EventCheck, ValidationFindings, OnKind, StoredAt};
+use findings::{EventCheck, OnKind, StoredAt, ValidationFindings};
 use measure_kernel::{EventValue, KernelPlace, Repeats, repeat};
 use memory::MemoryControllers;
 use pin::Pinned;

@@ -1,6 +1,7 @@
 //! What a run file says, before the runs become a table.
 
 use super::node_rows::{self, NodeRow};
+use super::screen_sessions::OfScreen;
 use super::{OwnRun, node_counters};
 use crate::stats::node_counts::Counted;
 use crate::table::node_class::{self, Class, ClassBy, SESSION_LABEL};
@@ -27,8 +28,8 @@ pub(super) struct ReadRun<T> {
     pub(super) rows: BTreeMap<String, NodeRow>,
     /// Why the other nodes have no row.
     pub(super) why_none: (NoTime, String),
-    /// The series of a round of `pmmpi screen`; `None` for other runs.
-    pub(super) screen: Option<String>,
+    /// `None` for a run that is no round of `pmmpi screen`.
+    pub(super) screen: Option<OfScreen>,
     /// The same for single nodes of a screen.
     pub(super) without_time: BTreeMap<String, (NoTime, String)>,
 }
@@ -55,10 +56,7 @@ impl<T> ReadRun<T> {
             counted: node_counters::of_nodes(run, &trust.of_run(run)),
             rows: node_rows::of(run, &classes, &without_time),
             why_none: node_rows::why_none(run),
-            screen: run.screened.as_ref().map(|_| {
-                let series = run.header.series.as_ref();
-                series.map_or_else(|| run.header.run_id.clone(), |series| series.id.clone())
-            }),
+            screen: OfScreen::of(run),
             without_time,
             started_unix_ns: run.header.started_unix_ns,
             run: OwnRun { run_id: run.header.run_id.clone(), kept: keep(run) },

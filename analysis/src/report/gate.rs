@@ -33,10 +33,10 @@ fn checked(list: HostList) -> Result<HostList, String> {
     if length > MOST_NAMES {
         return Err(format!("the list has {length} nodes, but --gate accepts at most {MOST_NAMES}"));
     }
-    match list.names().find(|name| !host_names::is_host_name(name)) {
-        Some(wrong) => Err(format!("`{}` is not a valid host name", wrong.escape_debug())),
-        None => Ok(list),
+    if let Some(wrong) = list.names().find(|name| !host_names::is_host_name(name)) {
+        return Err(format!("`{}` is not a valid host name", wrong.escape_debug()));
     }
+    Ok(list)
 }
 
 /// Adds the answers for the nodes of `list`, in its order. A node that may be slower than its class by `limit` is not fit

@@ -3,7 +3,7 @@
 use crate::cli::options::{ActArgs, ApplyArg};
 use pmmpi::record::End;
 use pmmpi_node_actions::{
-    Action, Error, Finding, MeasuredKernel, ActionsReport, Scontrol, ActionSettings, check_log, dry_run,
+    Action, ActionSettings, ActionsReport, Error, Finding, MeasuredKernel, Scontrol, check_log, dry_run,
     run as run_actions,
 };
 use pmmpi_workload::Failure;

@@ -43,8 +43,9 @@ fn a_slurm_that_hangs_stops_the_run() {
     for case in cases {
         let (place, slurm) = (Place::new(), Fake::new(["a", "b"].map(|name| node(name, "IDLE", None))));
         let at = case.clone();
-        let slurm =
-            slurm.with(move |moment, _| (moment == at).then_some(ScontrolFailure::TooLong(Duration::from_secs(30))));
+        let slurm = slurm.with(move |moment, _| {
+            (moment == at).then_some(ScontrolFailure::TooLong(Duration::from_secs(30)))
+        });
         let report = run(&slow(&["a", "b"]), &[], &place.settings(Action::Drain), &slurm).unwrap();
         let b = &report.decisions[1];
         assert!(matches!(b, Decision::Skipped { why: Skip::Stopped(_), .. }), "{case:?} {report}");
