@@ -81,7 +81,7 @@ fn is_done(decision: &Decision) -> bool {
 }
 
 /// Ends the run at this moment, as SIGKILL would.
-fn kill_at(slurm: &Fake, at: Moment) {
+fn kill_at(slurm: &Fake, at: SlurmCall) {
     slurm.hook(move |moment, _| {
         if moment == at {
             std::panic::resume_unwind(Box::new("killed"));

@@ -20,7 +20,7 @@ fn the_log_of_another_cluster_has_no_marks_of_this_one() {
     let other = Fake::new([slurm.of("a")]).with(|moment, _| panic!("{moment:?}"));
     other.is_cluster(Some("beta"));
     for apply in [true, false] {
-        let settings = Settings { apply, ..settings.clone() };
+        let settings = ActionSettings { apply, ..settings.clone() };
         for (findings, passed) in [(slow(&["a"]), vec![]), (vec![], names(&["a"]))] {
             let error = run(&findings, &passed, &settings, &other).unwrap_err();
             let told = "it is the log of the cluster alpha, but this is the cluster beta; ";
@@ -29,7 +29,7 @@ fn the_log_of_another_cluster_has_no_marks_of_this_one() {
     }
     assert_eq!(place.log(), log);
     for apply in [false, true] {
-        let settings = Settings { apply, ..settings.clone() };
+        let settings = ActionSettings { apply, ..settings.clone() };
         let report = run(&[], &names(&["a"]), &settings, &slurm).unwrap();
         assert!(!report.needs_attention() && is_done(&report.decisions[0]) == apply, "{report}");
     }
@@ -43,7 +43,7 @@ fn a_log_without_a_cluster_becomes_that_of_the_next_run() {
     run(&slow(&["a"]), &[], &settings, &slurm).unwrap();
     for cluster in [Some("alpha"), None] {
         slurm.is_cluster(cluster);
-        let dry = Settings { apply: false, ..settings.clone() };
+        let dry = ActionSettings { apply: false, ..settings.clone() };
         for settings in [&dry, &settings] {
             let report = run(&slow(&["a"]), &[], settings, &slurm).unwrap();
             let marked = Decision::Skipped { node: "a".to_owned(), why: Skip::AlreadyMarked };

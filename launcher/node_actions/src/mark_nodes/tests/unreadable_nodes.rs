@@ -32,7 +32,7 @@ fn a_mark_without_outcome_counts_for_the_limit() {
     slurm.hook(|_, _| None);
     slurm.cannot_read(&["b"]);
     for apply in [false, true] {
-        let report = run(&slow(&["a"]), &[], &Settings { apply, ..settings.clone() }, &slurm).unwrap();
+        let report = run(&slow(&["a"]), &[], &ActionSettings { apply, ..settings.clone() }, &slurm).unwrap();
         assert_eq!(report.over_limit.unwrap().marked_before, 1, "{apply}");
     }
 }
