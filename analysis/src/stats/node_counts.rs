@@ -111,15 +111,14 @@ impl Counted {
         both
     }
 
-    /// Sets a value and replaces an earlier one.
+    /// Sets a value and replaces an earlier one. A value that is NaN, infinite or negative is no count: then the value is
+    /// absent, without a reason.
     pub fn set(&mut self, name: impl Into<Name>, value: f64) {
         let name = name.into();
+        remove(&mut self.absent, &name);
         match value.is_finite() && value >= 0.0 {
-            true => {
-                remove(&mut self.absent, &name);
-                put(&mut self.values, name, value);
-            }
-            false => self.lack(name, format!("{value} is not a count")),
+            true => put(&mut self.values, name, value),
+            false => remove(&mut self.values, &name),
         }
     }
 
@@ -169,7 +168,10 @@ mod tests {
             (counted.positive("a"), counted.positive("e"), counted.get("e")),
             (Some(1.0), None, Some(0.0))
         );
-        assert_eq!((counted.get("b"), counted.why_not("b")), (None, Some("NaN is not a count")));
+        assert_eq!((counted.get("b"), counted.why_not("b")), (None, None));
+        counted.set("a", f64::NAN);
+        assert_eq!(counted.get("a"), None);
+        counted.set("a", 1.0);
         let other = Counted::new([("a", 4.0), ("e", 0.0), ("x", 1.0)]);
         assert_eq!(Counted::middle(&counted, &other).values().collect::<Vec<_>>(), [("a", 2.0), ("e", 0.0)]);
         counted.lack("a", "denied");
