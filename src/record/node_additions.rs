@@ -74,11 +74,13 @@ impl NodeAdditions {
         let names: Vec<CountName> = self.names.iter().map(|name| count_name(name)).collect();
         for NodeAddition { node, inventory, health } in self.nodes {
             let record = run.nodes.get_mut(node.index())?;
-            record.health.reserve_exact(health.len());
+            let mut counts = Vec::with_capacity(health.len());
             for NumberedCount { name, places, before, added, added_at } in health {
                 let name = names.get(name as usize)?.clone();
-                record.health.push(HealthCount { name, places, before, added, added_at });
+                counts.push(HealthCount { name, places, before, added, added_at });
             }
+            // A file that has a node twice does not have both counts.
+            record.health = counts;
             let inventory = self.inventories.get(inventory as usize)?;
             match record.facts.as_mut() {
                 Some(facts) => facts.inventory = inventory.clone(),
@@ -87,5 +89,33 @@ impl NodeAdditions {
             }
         }
         Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::node::NodeKey;
+    use crate::record::{Mode, NodeRecord, RunHeader};
+
+    #[test]
+    fn the_last_counts_of_a_node_are_its_counts() {
+        let header = RunHeader::new("run".to_owned(), Vec::new(), Mode::Plain, 0);
+        let mut run = Run::empty(header, 1);
+        let key = NodeKey { hostname: "n0".to_owned(), boot_id: String::new(), time_namespace: 0 };
+        run.nodes.push(NodeRecord::new(key));
+        let of = |before| NodeAddition {
+            node: NodeId(0),
+            inventory: 0,
+            health: vec![NumberedCount { name: 0, places: 1, before, added: None, added_at: Vec::new() }],
+        };
+        let additions = NodeAdditions {
+            inventories: vec![Inventory::default()],
+            names: vec!["memory_errors_corrected".to_owned()],
+            nodes: vec![of(3), of(5)],
+        };
+        assert_eq!(additions.add_to(&mut run), Some(()));
+        let before: Vec<u64> = run.nodes[0].health.iter().map(|count| count.before).collect();
+        assert_eq!(before, [5]);
     }
 }
