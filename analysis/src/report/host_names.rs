@@ -1,9 +1,14 @@
 //! Names of hosts. A host often has its domain in its name, where users and Slurm leave it out.
 
+use crate::table::slurm_host_list::LONGEST_NAME;
+
 /// True for a name that a list of nodes can contain.
 pub fn is_host_name(name: &str) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric() || ".-_".contains(c);
-    !name.is_empty() && name.chars().all(is_part) && !name.starts_with('-')
+    name.len() <= LONGEST_NAME
+        && name.contains(|c: char| c.is_ascii_alphanumeric())
+        && name.chars().all(is_part)
+        && !name.starts_with('-')
 }
 
 /// The name without its domain.
@@ -29,6 +34,16 @@ pub fn same<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_host_name_has_a_letter_or_a_digit() {
+        for name in ["n1", "7", "a_b.example-1.org", &"n".repeat(255)] {
+            assert!(is_host_name(name), "{name}");
+        }
+        for wrong in ["", "..", "_", "-n1", "n 1", "n/1", &"n".repeat(256)] {
+            assert!(!is_host_name(wrong), "{wrong}");
+        }
+    }
 
     #[test]
     fn a_domain_is_no_other_host() {

@@ -7,6 +7,9 @@ use std::str::FromStr;
 /// A longer list is a typing error.
 const MOST_NAMES: usize = 1 << 20;
 
+/// The longest name of a host (bytes), as in DNS and POSIX.
+pub const LONGEST_NAME: usize = 255;
+
 /// The names that a list stands for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HostList(BTreeSet<String>);
@@ -21,6 +24,20 @@ impl HostList {
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(String::as_str)
     }
+
+    /// Reads a list of at most this many nodes. A node counts again each time it is named. A longer list is refused
+    /// before its ranges become names, so it takes little memory.
+    pub fn at_most(list: &str, most: usize) -> Result<Self, String> {
+        let parts = parts(list)?.into_iter().map(Part::of).collect::<Result<Vec<_>, String>>()?;
+        let count = parts.iter().fold(0, |count: u64, part| count.saturating_add(part.count()));
+        if count > most as u64 {
+            return Err(format!("the list has more than {most} nodes"));
+        }
+        if parts.iter().any(|part| !part.brackets.is_empty() && part.longest() > LONGEST_NAME) {
+            return Err(format!("a name has more than {LONGEST_NAME} bytes"));
+        }
+        Ok(Self(parts.iter().flat_map(Part::names).collect()))
+    }
 }
 
 impl FromStr for HostList {
@@ -28,14 +45,7 @@ impl FromStr for HostList {
 
     /// Reads a list with any number of brackets in a name.
     fn from_str(list: &str) -> Result<Self, String> {
-        let mut names = BTreeSet::new();
-        for part in parts(list)? {
-            names.extend(expanded(part)?);
-            if names.len() > MOST_NAMES {
-                return Err(format!("the list has more than {MOST_NAMES} nodes"));
-            }
-        }
-        Ok(Self(names))
+        Self::at_most(list, MOST_NAMES)
     }
 }
 
@@ -62,30 +72,113 @@ fn parts(list: &str) -> Result<Vec<&str>, String> {
     }
 }
 
-/// The names of a part such as `r[1-2]n[08-09]`.
-fn expanded(part: &str) -> Result<Vec<String>, String> {
-    let Some((before, rest)) = part.split_once('[') else { return Ok(vec![part.to_owned()]) };
-    let (numbers, after) = rest.split_once(']').unwrap_or((rest, ""));
-    let after = if after.is_empty() { vec![String::new()] } else { expanded(after)? };
-    let mut names = Vec::new();
-    for range in numbers.split(',') {
+/// A part of a list, such as `r[1-2]n[08-09]`.
+struct Part<'a> {
+    /// The text before the brackets: `r`.
+    before: &'a str,
+    brackets: Vec<Brackets<'a>>,
+}
+
+struct Brackets<'a> {
+    ranges: Vec<Numbers>,
+    /// The text until the next brackets, or until the end.
+    after: &'a str,
+}
+
+/// Such as `08-09`.
+struct Numbers {
+    /// The fewest digits of a number.
+    width: usize,
+    first: u64,
+    last: u64,
+}
+
+impl<'a> Part<'a> {
+    /// The brackets of `part` match, and are not nested.
+    fn of(part: &'a str) -> Result<Self, String> {
+        let mut pieces = part.split('[');
+        let before = pieces.next().unwrap_or_default();
+        let brackets: Result<Vec<Brackets<'a>>, String> =
+            pieces.map(|piece| Brackets::of(piece, part)).collect();
+        Ok(Self { before, brackets: brackets? })
+    }
+
+    /// How many names it stands for.
+    fn count(&self) -> u64 {
+        self.brackets.iter().fold(1, |count: u64, brackets| count.saturating_mul(brackets.count()))
+    }
+
+    /// The length of its longest name (bytes).
+    fn longest(&self) -> usize {
+        self.before.len() + self.brackets.iter().map(Brackets::longest).sum::<usize>()
+    }
+
+    /// All its names.
+    fn names(&self) -> Vec<String> {
+        let mut names = vec![self.before.to_owned()];
+        for Brackets { ranges, after } in &self.brackets {
+            let mut longer = Vec::new();
+            for &Numbers { width, first, last } in ranges {
+                for number in first..=last {
+                    longer.extend(names.iter().map(|name| format!("{name}{number:0width$}{after}")));
+                }
+            }
+            names = longer;
+        }
+        names
+    }
+}
+
+impl<'a> Brackets<'a> {
+    /// `piece` is the text after `[`; `part` is for the messages.
+    fn of(piece: &'a str, part: &str) -> Result<Self, String> {
+        let (ranges, after) = piece.split_once(']').unwrap_or((piece, ""));
+        let ranges: Result<Vec<Numbers>, String> =
+            ranges.split(',').map(|range| Numbers::of(range, part)).collect();
+        Ok(Self { ranges: ranges?, after })
+    }
+
+    fn count(&self) -> u64 {
+        self.ranges.iter().fold(0, |count: u64, numbers| count.saturating_add(numbers.count()))
+    }
+
+    /// The most bytes of a number, and of the text after it.
+    fn longest(&self) -> usize {
+        self.after.len() + self.ranges.iter().map(Numbers::longest).max().unwrap_or_default()
+    }
+}
+
+impl Numbers {
+    /// `part` is for the messages.
+    fn of(range: &str, part: &str) -> Result<Self, String> {
+        /// More digits do not fit a number.
+        const MOST_DIGITS: usize = 20;
         let (first, last) = range.split_once('-').unwrap_or((range, range));
         let number = |text: &str| {
-            text.trim().parse::<u64>().map_err(|_| format!("`{range}` in `{part}` is not a range of numbers"))
+            let text = text.trim();
+            if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
+                return Err(format!("`{range}` in `{part}` is not a range of numbers"));
+            }
+            if text.len() > MOST_DIGITS {
+                return Err(format!("a number in brackets has more than {MOST_DIGITS} digits"));
+            }
+            text.parse::<u64>().map_err(|_| format!("`{text}` in `{part}` is too large"))
         };
         let (width, first, last) = (first.trim().len(), number(first)?, number(last)?);
         if first > last {
             return Err(format!("`{range}` in `{part}` begins with the larger number"));
         }
-        let count = (last - first) as usize;
-        if count.saturating_add(1).saturating_mul(after.len()).saturating_add(names.len()) > MOST_NAMES {
-            return Err(format!("`{part}` stands for more than {MOST_NAMES} nodes"));
-        }
-        for number in first..=last {
-            names.extend(after.iter().map(|after| format!("{before}{number:0width$}{after}")));
-        }
+        Ok(Self { width, first, last })
     }
-    Ok(names)
+
+    fn count(&self) -> u64 {
+        (self.last - self.first).saturating_add(1)
+    }
+
+    /// The most digits of a number.
+    fn longest(&self) -> usize {
+        self.width.max(self.last.to_string().len())
+    }
 }
 
 /// Host names in Slurm's syntax. Names that end in digits and are equal before them become ranges; numbers with leading
@@ -196,9 +289,29 @@ mod tests {
             "n[[1]]",
             "n[1-9999999999]",
             "n[0-999]x[0-999]y[0-9]",
+            "n[+1-3]",
+            "n[1-+3]",
+            "n[0-99999999999999999999]",
+            &"n[0-9999999999]".repeat(30),
         ] {
             assert!(names(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_list_that_needs_much_memory_is_refused() {
+        let why = |list: &str| HostList::at_most(list, 10).unwrap_err();
+        assert_eq!(HostList::at_most("n[1-5]x[1-2]", 10).unwrap().names().count(), 10);
+        for list in ["n[1-11]", "n[1-5]x[1-2],m", "n[1-6],n[1-6]", "n[0-18446744073709551615]x[0-1]"] {
+            assert_eq!(why(list), "the list has more than 10 nodes", "{list}");
+        }
+        assert_eq!(HostList::at_most(&format!("n[{}1]", "0".repeat(19)), 10).unwrap().names().count(), 1);
+        let zeros = format!("n[{}]", "0".repeat(70_000));
+        assert_eq!(why(&zeros), "a number in brackets has more than 20 digits");
+        for long in ["n[1]".repeat(50_000), format!("{}[1-2]", "n".repeat(255))] {
+            assert_eq!(why(&long), "a name has more than 255 bytes");
+        }
+        assert_eq!(HostList::at_most(&format!("{}[1-2]", "n".repeat(254)), 10).unwrap().names().count(), 2);
     }
 
     proptest! {
