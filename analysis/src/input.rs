@@ -34,7 +34,7 @@ use screen_sessions::OfScreen;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-pub use this_screen::LostHistory;
+pub use this_screen::LaterHistory;
 
 /// The number of run files that are decoded at a time, and the limit of their total size (a single file may be
 /// larger). The reason: a decoded run takes many times the size of its file.
@@ -74,8 +74,8 @@ pub struct Input<T> {
     /// The series of the screen that the input is about: the one that the caller named, or else the latest. `None`
     /// without a screen.
     pub screen: Option<String>,
-    /// What this screen cannot know of its nodes, because sessions that began after it do not count.
-    pub lost_history: LostHistory,
+    /// What the sessions that began after this screen have of its nodes.
+    pub later_history: LaterHistory,
     /// Why `--run` does not decide between runs, and which of its names no run has.
     pub run_names: Result<Vec<String>, String>,
     /// Why some input was not used.
@@ -423,7 +423,7 @@ impl<T> Default for Input<T> {
             selected: None,
             left_out: LeftOut::default(),
             screen: None,
-            lost_history: LostHistory::default(),
+            later_history: LaterHistory::default(),
             run_names: Ok(Vec::new()),
             warnings: Vec::new(),
         }

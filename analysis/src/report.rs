@@ -262,7 +262,7 @@ impl Report {
         settings: &JudgeSettings,
         places: &PlaceSettings,
     ) -> Self {
-        let Input { runs, results, hosts, screen: of_screen, lost_history, .. } = input;
+        let Input { runs, results, hosts, screen: of_screen, later_history, .. } = input;
         let runs: Vec<RunReport> = runs.into_iter().map(|run| run.kept).collect();
         let kernels = screen::number_of_kernels(&runs);
         let settings = &screen::settings_of(settings, kernels, results.order.sessions);
@@ -304,7 +304,7 @@ impl Report {
         mark_wrong(&mut nodes, &wrong);
         let mut screen = ScreenReport::of(&runs, of_screen.as_deref(), &mut nodes, &results.table);
         if let Some(screen) = &mut screen {
-            screen.lost_history = lost_history;
+            screen.later_history = later_history;
         }
         all.extend(screen.iter_mut().flat_map(|screen| std::mem::take(&mut screen.warnings)));
         all.extend(few_runs::warnings(&nodes, screen.as_ref(), &runs));

@@ -10,15 +10,17 @@ use crate::table::{RunTable, UNDATED};
 use crate::warning_codes::{Warning, WarningCode};
 use hashbrown::{HashMap, HashSet};
 use pmmpi::text::count;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// What a screen cannot know of its nodes, because sessions that began after it do not count.
+/// What the sessions that began after a screen have of its nodes. They do not count, so if a clock is wrong, the screen
+/// lacks a part of the history of these nodes.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct LostHistory {
-    /// The hosts that have times of a class only in this screen and in such sessions.
-    pub hosts: BTreeSet<String>,
-    /// The host whose clock gave the start of the screen: probably it is wrong. `None` if it is not known.
+pub struct LaterHistory {
+    /// The hosts with times of a class of the screen in such sessions, and when the last of these sessions began (ns
+    /// since 1970).
+    pub last_began: BTreeMap<String, i64>,
+    /// The host whose clock gave the start of the screen. `None` if it is not known.
     pub clock_of: Option<String>,
 }
 
@@ -48,8 +50,8 @@ impl<T> Input<T> {
         // An undated session would be in the order of names, and runs of before may have the screen's label.
         table.last_sessions = screen.own.keys().copied().collect();
         let Some(later) = LaterSessions::of(table, kept.as_deref(), &screen) else { return kept };
-        self.lost_history = LostHistory {
-            hosts: later.hosts_without_others(table, kept.as_deref(), &screen),
+        self.later_history = LaterHistory {
+            last_began: later.last_began(table, kept.as_deref(), &screen),
             clock_of: screen.clock_of,
         };
         later.leave_out(table);
@@ -172,27 +174,29 @@ impl LaterSessions {
         Some(Self { are_later, runs, kept })
     }
 
-    /// The hosts of the screen that have other times of one of its classes only in these sessions. `kept` as in
-    /// [`Self::of`].
-    fn hosts_without_others(
+    /// The hosts of the screen that have times of one of its classes in these sessions, and when the last of these
+    /// sessions began. `kept` as in [`Self::of`].
+    fn last_began(
         &self,
         table: &RunTable,
         kept: Option<&[bool]>,
         screen: &ThisScreen,
-    ) -> BTreeSet<String> {
+    ) -> BTreeMap<String, i64> {
         let group = |row: usize| [table.node.at(row), table.class.at(row)];
         let of_screen = rows(table, kept).filter(|row| screen.runs.contains(&table.run.at(*row)));
         let of_screen: HashSet<[u32; 2]> = of_screen.map(group).collect();
-        let (mut later, mut earlier) = (HashSet::new(), HashSet::new());
+        let mut last: HashMap<u32, i64> = HashMap::new();
         for row in rows(table, kept) {
-            let (group, session) = (group(row), table.session.at(row));
-            if of_screen.contains(&group) && !screen.own.contains_key(&session) {
-                let others = if self.are_later[session as usize] { &mut later } else { &mut earlier };
-                others.insert(group);
+            let session = table.session.at(row) as usize;
+            if self.are_later[session] && of_screen.contains(&group(row)) {
+                let began = screen.began[session];
+                let last = last.entry(table.node.at(row)).or_insert(began);
+                *last = (*last).max(began);
             }
         }
-        let lost = later.difference(&earlier);
-        lost.filter_map(|[node, _]| table.nodes.get(*node)).map(str::to_owned).collect()
+        last.into_iter()
+            .filter_map(|(node, began)| Some((table.nodes.get(node)?.to_owned(), began)))
+            .collect()
     }
 
     /// Removes what the table has of these sessions beside its rows.
@@ -221,13 +225,13 @@ impl LaterSessions {
 mod tests {
     use super::*;
 
-    /// Of runs of one class: node, run, session, start.
+    /// Of runs of one class, but for the run `fma`: node, run, session, start.
     fn table(rows: &[(&str, &str, &str, i64)]) -> RunTable {
         let mut table = RunTable::default();
         for (node, run, session, started) in rows {
             table.node.push(table.nodes.number(node));
             table.run.push(table.runs.number(run));
-            table.class.push(table.classes.number("triad"));
+            table.class.push(table.classes.number(if *run == "fma" { "fma" } else { "triad" }));
             table.session.push(table.sessions.number(session));
             table.elapsed_s.push(1.0);
             table.started_unix_ns.push(*started);
@@ -258,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_loses_its_history_if_all_of_it_is_later() {
+    fn a_node_has_later_history_also_if_it_has_an_earlier_one() {
         let table = table(&[
             ("n1", "before", "earlier", 3),
             ("n1", "now", "this", 5),
@@ -267,11 +271,14 @@ mod tests {
             ("n1", "after", "later", 7),
             ("n2", "after", "later", 7),
             ("n4", "after", "later", 7),
+            ("n2", "last", "last", 9),
+            ("n2", "middle", "middle", 8),
+            ("n3", "fma", "last", 9),
         ]);
         let screen = screen(&table);
         let later = LaterSessions::of(&table, None, &screen).unwrap();
-        let lost = later.hosts_without_others(&table, None, &screen);
-        assert_eq!(lost, BTreeSet::from(["n2".to_owned()]));
+        let expected = BTreeMap::from([("n1".to_owned(), 7), ("n2".to_owned(), 9)]);
+        assert_eq!(later.last_began(&table, None, &screen), expected);
     }
 
     #[test]

@@ -172,12 +172,12 @@ pub fn gate(screen: &ScreenReport) -> Vec<String> {
     }
 }
 
-/// The sentence for nodes of `--gate` that took no part.
+/// The sentence for nodes of `--gate` that took no part. A long list has only its first names.
 fn without_part(absent: &[&GateAnswer]) -> String {
     let names = || absent.iter().map(|asked| asked.node.as_str());
     let whole = compressed(names());
     let list = match whole.len() > LONGEST_LIST {
-        true => few(&names().map(shortened).collect::<Vec<String>>()),
+        true => few(&names().map(shortened).collect::<Vec<String>>()) + " (all of them: --format json)",
         false => whole,
     };
     let nodes = count(absent.len(), "node");

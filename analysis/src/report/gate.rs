@@ -2,6 +2,7 @@
 
 use super::host_names;
 use super::screen::{ScreenReport, ScreenedNode};
+use crate::input::LaterHistory;
 use crate::table::slurm_host_list::HostList;
 use crate::verdicts::fitness::{Fitness, GateAnswer};
 use crate::verdicts::kernels_of_node::{KernelOfNode, ScreenVerdict};
@@ -23,16 +24,12 @@ const MOST_NAMES: usize = 100_000;
 
 /// The repaired nodes as the user names them. The error says what is wrong with the list.
 pub fn repaired(list: &str) -> Result<HostList, String> {
-    list.parse::<HostList>()
+    HostList::at_most(list, MOST_NAMES)
         .and_then(checked)
         .map_err(|why| format!("{why}. A list of nodes looks like this: n[001-010],m5"))
 }
 
 fn checked(list: HostList) -> Result<HostList, String> {
-    let length = list.names().count();
-    if length > MOST_NAMES {
-        return Err(format!("the list has {length} nodes, but --gate accepts at most {MOST_NAMES}"));
-    }
     if let Some(wrong) = list.names().find(|name| !host_names::is_host_name(name)) {
         return Err(format!("`{}` is not a valid host name", wrong.escape_debug()));
     }
@@ -40,8 +37,9 @@ fn checked(list: HostList) -> Result<HostList, String> {
 }
 
 /// Adds the answers for the nodes of `list`, in its order. A node that may be slower than its class by `limit` is not fit
-/// for certain: pmmpi would drain a node that is slower by more.
-pub fn ask(screen: &mut ScreenReport, list: &HostList, limit: f64) {
+/// for certain: pmmpi would drain a node that is slower by more. `now_unix_ns` is the time by the clock of this host
+/// (the first node, if `pmmpi screen` runs).
+pub fn ask(screen: &mut ScreenReport, list: &HostList, limit: f64, now_unix_ns: i64) {
     // Both lists may be long.
     let mut hosts: HashMap<&str, Vec<&str>> = HashMap::new();
     for node in &screen.screened {
@@ -51,7 +49,7 @@ pub fn ask(screen: &mut ScreenReport, list: &HostList, limit: f64) {
     let host = |name| host_names::same(name, hosts.get(host_names::short(name))?.iter().copied());
     let named: Vec<(&str, Option<&str>)> = list.names().map(|name| (name, host(name))).collect();
     let repaired = named.iter().filter_map(|(_, host)| *host).collect();
-    let asked = Asked { screen: &*screen, repaired, limit };
+    let asked = Asked { screen: &*screen, repaired, limit, now_unix_ns };
     let answers: Vec<GateAnswer> = named.iter().map(|(name, host)| asked.answer(name, *host)).collect();
     screen.gate = answers;
 }
@@ -61,6 +59,7 @@ struct Asked<'a> {
     /// Host names.
     repaired: HashSet<&'a str>,
     limit: f64,
+    now_unix_ns: i64,
 }
 
 impl Asked<'_> {
@@ -102,9 +101,9 @@ impl Asked<'_> {
 
     /// What is missing until the node is fit for certain.
     fn missing(&self, node: &ScreenedNode) -> Option<String> {
-        let lost = &self.screen.lost_history;
-        if lost.hosts.contains(node.node.as_str()) {
-            return Some(about_clock(node.node.as_str(), lost.clock_of.as_deref()));
+        let history = &self.screen.later_history;
+        if is_history_lost(history, node.node.as_str(), self.now_unix_ns) {
+            return Some(about_clock(node.node.as_str(), history.clock_of.as_deref()));
         }
         let is_left_out = |kernel: &&str| !node.kernels.contains_key(*kernel);
         let mut kernels = self.screen.kernels.iter().map(|summary| summary.kernel.as_str());
@@ -180,10 +179,20 @@ impl Asked<'_> {
     }
 }
 
-/// Without its history, a node that became slower together with its class may look fit.
+/// True if a session of the host that does not count began in the future: then a clock is wrong, and the session may be
+/// an earlier one. Without its whole history, a node that became slower together with its class may look fit. If a
+/// report is made again, sessions between the screen and the present time are usual.
+fn is_history_lost(history: &LaterHistory, host: &str, now_unix_ns: i64) -> bool {
+    history.last_began.get(host).is_some_and(|began| *began > now_unix_ns)
+}
+
 fn about_clock(host: &str, clock_of: Option<&str>) -> String {
     let clock_of = clock_of.unwrap_or("the first node of this screen");
-    format!("the archive's sessions of {host} began after this screen: is the clock of {clock_of} wrong?")
+    format!(
+        "the archive has sessions of {host} that began after this screen and after the present time of this host, so a \
+         clock is wrong: if it is the clock of {clock_of}, set it right and repeat the screen; otherwise use another \
+         archive"
+    )
 }
 
 /// The largest of all kernels; `None` if that of a kernel is not known.
@@ -195,6 +204,15 @@ fn at_most(node: &ScreenedNode) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn a_session_that_began_in_the_future_shows_that_a_clock_is_wrong() {
+        let history = LaterHistory { last_began: BTreeMap::from([("n1".to_owned(), 7)]), clock_of: None };
+        assert!(is_history_lost(&history, "n1", 6));
+        assert!(!is_history_lost(&history, "n1", 7));
+        assert!(!is_history_lost(&history, "n2", 6));
+    }
 
     #[test]
     fn a_list_has_only_host_names() {
@@ -207,7 +225,8 @@ mod tests {
             ("n\u{1b}[1-2]", "`n\\u{1b}1` is not a valid host name. A list"),
             ("n1,,n2", "a name is empty. A list"),
             ("", "a name is empty. A list"),
-            ("n[1-100001]", "the list has 100001 nodes, but --gate accepts at most 100000. A list"),
+            ("n[1-100001]", "the list has more than 100000 nodes. A list"),
+            ("n1,..", "`..` is not a valid host name. A list"),
         ] {
             let said = repaired(wrong).unwrap_err();
             assert!(said.starts_with(why) && said.ends_with(" looks like this: n[001-010],m5"), "{said}");

@@ -6,7 +6,7 @@ use super::run::RunReport;
 use super::screen_kernels::KernelsOfScreen;
 pub use super::screen_kernels::{KernelSummary, ScreenedNode, SlowThread};
 use super::screened_run::ScreenedRun;
-use crate::input::LostHistory;
+use crate::input::LaterHistory;
 use crate::table::{RunTable, Shared, SharedText};
 use crate::verdicts::JudgeSettings;
 use crate::verdicts::fitness::GateAnswer;
@@ -51,9 +51,9 @@ pub struct ScreenReport {
     /// Facts that limit the result.
     #[serde(skip)]
     pub warnings: Vec<Warning>,
-    /// What the screen cannot know of its nodes. Only an answer for repaired nodes needs it.
+    /// What the sessions that began after the screen have of its nodes. Only an answer for repaired nodes needs it.
     #[serde(skip)]
-    pub lost_history: LostHistory,
+    pub later_history: LaterHistory,
     /// The answers for repaired nodes; empty if the user did not ask for them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub gate: Vec<GateAnswer>,
@@ -208,7 +208,7 @@ impl ScreenReport {
             names_in_slurm,
             kernel_of_class,
             warnings: kernels.cores_differ(),
-            lost_history: LostHistory::default(),
+            later_history: LaterHistory::default(),
             gate: Vec::new(),
             against: None,
         })

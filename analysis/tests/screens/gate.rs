@@ -85,7 +85,7 @@ fn many_nodes_without_part_share_a_line() {
     let of_all = lines("n01,n[1000-50999]");
     assert_eq!(of_all, [format!("50000 nodes of --gate: {}", many("n[1000-50999]"))]);
     // These names do not become a range.
-    let named = many("n100-ib, n101-ib, n102-ib, ...");
+    let named = many("n100-ib, n101-ib, n102-ib, ... (all of them: --format json)");
     assert_eq!(lines("n01,n[100-199]-ib"), [format!("100 nodes of --gate: {named}")]);
     let found = json(&screen_report(&files, &["--gate", "n01,n[101-130]", "--format", "json"]));
     assert_valid("report", &found);
@@ -96,7 +96,8 @@ fn many_nodes_without_part_share_a_line() {
 fn a_list_with_a_wrong_name_is_wrong_usage() {
     let folder = Folder::new();
     let files = screen(6).write(folder.path(), healthy);
-    for wrong in ["n 1", "n/1", "n\t1", "n[1-1000000]", ""] {
+    let zeros = format!("n[{}]", "0".repeat(70_000));
+    for wrong in ["n 1", "n/1", "n\t1", "n[1-1000000]", "", "..", "n[+1]", &zeros] {
         let output = screen_report(&files, &["--gate", wrong]);
         assert_eq!(output.status.code(), Some(2), "{wrong}");
         let said = err(&output);
