@@ -28,6 +28,9 @@ pub fn with_options(typed: &ScreenArgs) -> Result<Vec<(&'static str, Vec<OsStrin
             None => "the kernel `disk` writes a file: name its folder with --disk DIR",
         }));
     }
+    if typed.blas.is_some() && !names.contains(&"dgemm") {
+        return Err(Failure::usage("--blas has no effect without the kernel `dgemm`: add it to --kernels"));
+    }
     if let Some(text) = &typed.memory {
         Size::parse(text).ok_or_else(|| {
             Failure::usage(format_args!(
@@ -98,6 +101,7 @@ mod tests {
             (&["--kernels", "stream"][..], "triad, dgemm"),
             (&["--kernels", "disk"], "--disk DIR"),
             (&["--kernels", "triad", "--disk", "/tmp"], "add it"),
+            (&["--kernels", "triad", "--blas", "/tmp/libblas.so"], "--blas has no effect"),
             (&["--memory", "0"], "--memory 0"),
             (&["--memory", "101%"], "such as 85%"),
         ] {
