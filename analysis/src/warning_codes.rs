@@ -189,6 +189,13 @@ codes! {
          or moved), or a barrier let a rank through too early."
         "clocks with rate errors of at most 100 ppm do not explain the stamps; only rate errors of at least \
          1500.0 ppm would explain them; suspect clocks: n0222"
+    KernelFailedEverywhere "kernel-failed-everywhere"
+        "In a screen, a kernel or the user's program failed on all nodes in all rounds, so it measured nothing. \
+         Lists of nodes to avoid ignore these failures, even in a screen of one node."
+        "Check the options of the kernel (for example --disk, --memory or --blas) or the program, then what all nodes \
+         share. With only one node, the node itself may be the reason: screen it with other nodes."
+        "the kernel disk failed on all 4 nodes in all rounds; on n1: Cannot create /nowhere/.pmmpi-screen-1f: No such \
+         file or directory (os error 2); choose an existing folder in which you may write"
     LateNode "late-node"
         "The other nodes waited for one node at the end barrier, for at least 1 % of the job's elapsed \
          time."

@@ -37,12 +37,15 @@ pub fn reasons(report: &Report) -> Vec<String> {
     );
     if let Some(screen) = &report.screen {
         let kernels = screen.kernels.iter().map(|of| &of.kernel).filter(|of| failed_everywhere(screen, of));
-        lines.extend(kernels.map(|kernel| {
-            let all = count(screen.screened.len(), "node");
-            format!(
-                "{kernel} failed on all {all}, so the reason is {kernel} or its options, not the nodes: the list \
-                 ignores these failures"
-            )
+        lines.extend(kernels.map(|kernel| match screen.screened.len() {
+            1 => format!(
+                "{kernel} failed on the only node in all rounds, so the reason is probably {kernel} or its options, \
+                 not the node: the list ignores these failures"
+            ),
+            all => format!(
+                "{kernel} failed on all {all} nodes, so the reason is {kernel} or its options, not the nodes: the \
+                 list ignores these failures"
+            ),
         }));
         let kernels = screen.kernels.iter().map(|of| &of.kernel);
         lines.extend(kernels.filter(|kernel| slowed_together(screen, kernel)).map(|kernel| {
@@ -89,13 +92,14 @@ fn screened(report: &Report) -> impl Iterator<Item = (&str, String)> {
     nodes.filter_map(|(screen, node)| Some((node.node.as_str(), reason_of_screen(screen, node)?)))
 }
 
-/// True if a kernel failed on all of several nodes: then the reason is the kernel, its options or the user's program, and a
-/// list of all nodes would let no job run.
+/// True if a kernel failed on all of several nodes, or on the only node in all rounds: then the reason is the kernel, its
+/// options or the user's program, and a list of all nodes would let no job run.
 fn failed_everywhere(screen: &ScreenReport, kernel: &str) -> bool {
     let has_failed = |node: &ScreenedNode| {
         node.kernels.get(kernel).is_some_and(|of| of.verdict == Some(ScreenVerdict::Failed))
     };
-    screen.screened.len() > 1 && screen.screened.iter().all(has_failed)
+    let in_all_rounds = screen.kernels.iter().any(|of| of.kernel == kernel && of.failed_everywhere);
+    in_all_rounds || (screen.screened.len() > 1 && screen.screened.iter().all(has_failed))
 }
 
 /// How many nodes have the verdict SLOWED for this kernel, and how many nodes ran it.

@@ -207,7 +207,7 @@ impl ScreenReport {
             suggestions,
             names_in_slurm,
             kernel_of_class,
-            warnings: kernels.cores_differ(),
+            warnings: [kernels.cores_differ(), kernels.failed_everywhere()].concat(),
             later_history: LaterHistory::default(),
             gate: Vec::new(),
             against: None,

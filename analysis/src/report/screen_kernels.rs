@@ -9,7 +9,7 @@ use crate::stats::verdict_rule::Verdict;
 use crate::table::{NoTime, RunTable, Shared, SharedText};
 use crate::verdicts::kernels_of_node::{KernelOfNode, KernelsOfNode, ScreenVerdict};
 use crate::verdicts::node_report::NodeReport;
-use crate::warning_codes::Warning;
+use crate::warning_codes::{Warning, WarningCode};
 use hashbrown::HashMap;
 use pmmpi::order_statistics::of_ascending;
 use pmmpi::wrong_data::{PartInWrongData, WrongData};
@@ -31,6 +31,9 @@ pub struct KernelSummary {
     /// For so long at least, the nodes were warmed up (`--soak`, s).
     #[serde(skip)]
     pub soak_s: u64,
+    /// True if it failed on all nodes in all rounds, even on the only node: its options or the site are the likely reason.
+    #[serde(skip)]
+    pub failed_everywhere: bool,
     /// The unit of the values; `None` for the user's program.
     pub unit: Option<String>,
     /// Number of nodes with a time.
@@ -201,6 +204,14 @@ impl<'a> KernelRuns<'a> {
         self.runs.iter().all(|run| run.is_kernel)
     }
 
+    /// True if it failed on all nodes in all rounds, and not because data arrived wrong.
+    fn failed_everywhere(&self) -> bool {
+        let has_failed =
+            |host: &ScreenedHost| host.without_time == Some(NoTime::Failed) && !host.has_wrong_data;
+        let mut nodes = self.of_host.iter();
+        nodes.all(|rounds| !rounds.is_empty() && rounds.iter().all(|host| has_failed(host)))
+    }
+
     /// How many runs of a host have no time. A round may not show that only faulty partners are the reason; all rounds do.
     fn without_time(&self, host: usize, part: Option<PartInWrongData>) -> usize {
         let is_excused = |host: &ScreenedHost| part == Some(PartInWrongData::Partner) && host.has_wrong_data;
@@ -300,6 +311,22 @@ impl<'a> KernelsOfScreen<'a> {
             threads.into_iter().filter_map(of_class)
         });
         cores_differ::warnings(used, self.times.online_threads())
+    }
+
+    /// Warns of kernels that failed on all nodes in all rounds.
+    pub fn failed_everywhere(&self) -> Vec<Warning> {
+        let nodes = match self.hosts.len() {
+            1 => "the only node".to_owned(),
+            all => format!("all {all} nodes"),
+        };
+        let message = |(kernel, of_kernel): (&&str, &KernelRuns)| {
+            let [host, why] = of_kernel.runs.iter().find_map(|run| run.failure.as_ref())?;
+            let what = if of_kernel.is_kernel() { "kernel" } else { "program" };
+            Some(format!("the {what} {kernel} failed on {nodes} in all rounds; on {host}: {why}"))
+        };
+        let failed = self.by_name.iter().filter(|(_, of_kernel)| of_kernel.failed_everywhere());
+        let messages = failed.filter_map(message);
+        messages.map(|message| Warning::new(WarningCode::KernelFailedEverywhere, message)).collect()
     }
 
     /// The report on each kernel and host.
@@ -440,6 +467,7 @@ impl<'a> KernelsOfScreen<'a> {
                 is_kernel: of_kernel.is_kernel(),
                 words: of_kernel.runs.first().map_or_else(Vec::new, |run| run.words.clone()),
                 soak_s: of_kernel.runs.first().map_or(0, |run| run.soak_s),
+                failed_everywhere: of_kernel.failed_everywhere(),
                 unit: of_kernel.unit().map(str::to_owned),
                 nodes: times.len(),
                 median: of_ascending(&values),

@@ -42,6 +42,9 @@ pub struct ScreenedRun {
     /// Each host name once, in order.
     #[serde(skip)]
     pub hosts: Vec<ScreenedHost>,
+    /// The first host whose kernel failed, and why; `None` if none failed.
+    #[serde(skip)]
+    pub failure: Option<[String; 2]>,
     /// What each node measured with its partners; nodes are indices into `hosts`. Only of the kernel net.
     #[serde(skip)]
     readings: Vec<LinkReading<u32>>,
@@ -103,9 +106,13 @@ impl ScreenedRun {
         for rank in &run.ranks {
             hosts[of_node[rank.node.index()]].ranks += 1;
         }
-        for (name, (why, _)) in node_rows::without_time_in_screen(run) {
+        let mut failure = None;
+        for (name, (why, reason)) in node_rows::without_time_in_screen(run) {
             if let Ok(host) = hosts.binary_search_by(|host| host.name.cmp(&name)) {
                 hosts[host].without_time = Some(why);
+            }
+            if why == NoTime::Failed && failure.is_none() {
+                failure = Some([name, reason]);
             }
         }
         let median = median_thread(&screened.results);
@@ -144,6 +151,7 @@ impl ScreenedRun {
             wrong_transfers: wrong_transfers(run, &hosts),
             node_seconds: node_seconds(run, &of_node, hosts.len()),
             hosts,
+            failure,
             unit,
             job_nodes: job_nodes::of(run),
             notes,

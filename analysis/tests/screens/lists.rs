@@ -50,6 +50,30 @@ fn a_kernel_that_fails_everywhere_is_no_reason_to_avoid_nodes() {
     );
 }
 
+/// With one node, too, the options are the likely reason, but only if no round has a time.
+#[test]
+fn the_only_node_is_avoided_only_if_some_rounds_had_a_time() {
+    let folder = Folder::new();
+    let of = |name: &str, failing: u32| {
+        let outcome = move |at: At<'_>| if at.round < failing { Outcome::Fails } else { Outcome::Times(1.0) };
+        Screen::of(0, 1).write(&folder.path().join(name), outcome)
+    };
+    let in_all = of("all", 3);
+    for format in ["exclude", "nodefile"] {
+        let list = screen_report(&in_all, &["--format", format]);
+        assert_eq!(out(&list), "", "{}", err(&list));
+        let told =
+            "triad failed on the only node in all rounds, so the reason is probably triad or its options";
+        assert!(err(&list).contains(told), "{}", err(&list));
+    }
+    let gate = screen_report(&in_all, &["--gate", "n00"]);
+    assert_eq!(gate.status.code(), Some(3), "{}", out(&gate));
+    let text = out(&screen_report(&in_all, &["--suggest"]));
+    assert!(text.contains("no node should be drained"), "{text}");
+    let list = screen_report(&of("some", 2), &["--format", "exclude"]);
+    assert_eq!(out(&list), "n00\n", "{}", err(&list));
+}
+
 /// Seven rounds of six nodes, whose hosts have a domain in their names; n04 is slow, and Slurm's list is `list`.
 fn with_domain(folder: &Path, list: &str) -> Vec<String> {
     let times = |at: At<'_>| Outcome::Times(if at.node == 4 { 1.2 } else { 1.0 });

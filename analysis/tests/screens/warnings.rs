@@ -27,6 +27,28 @@ fn too_few_rounds_are_named_with_the_option_of_a_screen() {
     assert!(!text.contains("few-r"), "{text}");
 }
 
+/// The options or the site are the likely reason, not the nodes.
+#[test]
+fn a_kernel_that_fails_on_all_nodes_in_all_rounds_is_named() {
+    let folder = Folder::new();
+    let told = |name: &str, nodes: u32, has_failed: &dyn Fn(At<'_>) -> bool| {
+        let outcome = |at: At<'_>| if has_failed(at) { Outcome::Fails } else { Outcome::Times(1.0) };
+        let screen = Screen { kernels: vec!["triad", "dgemm"], ..Screen::of(0, nodes) };
+        let text = out(&screen_report(&screen.write(&folder.path().join(name), outcome), &[]));
+        let warning = text.lines().filter(|line| line.contains("[kernel-failed-everywhere]"));
+        warning.map(str::to_owned).collect::<Vec<String>>()
+    };
+    let of = |nodes: &str| {
+        let failed = format!("the kernel dgemm failed on {nodes} in all rounds; on n00: no memory");
+        [format!("warning: {failed} [kernel-failed-everywhere]")]
+    };
+    assert_eq!(told("all", 4, &|at| at.kernel == "dgemm"), of("all 4 nodes"));
+    assert_eq!(told("alone", 1, &|at| at.kernel == "dgemm"), of("the only node"));
+    // A node or a round with a time shows that the options are right.
+    assert_eq!(told("nodes", 4, &|at| at.kernel == "dgemm" && at.node > 0), [""; 0]);
+    assert_eq!(told("rounds", 4, &|at| at.kernel == "dgemm" && at.round > 0), [""; 0]);
+}
+
 fn with_threads(run: &mut Run, used: impl Fn(usize) -> u32, online: impl Fn(usize) -> u32) {
     for (place, result) in run.screened.as_mut().unwrap().results.iter_mut().enumerate() {
         result.threads = (0..used(place)).map(|number| (number, 1.0)).collect();
