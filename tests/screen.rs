@@ -329,6 +329,8 @@ fn wrong_usage_is_refused_before_anything_starts() {
         (&["--memory", "lots"], "--memory lots: expected"),
         (&["--soak", "never"], "--soak never: expected a time"),
         (&["--label", "soak=1200s"], "--label soak=1200s: pmmpi screen sets the label soak itself"),
+        (&["--label", "a"], "--label a: expected KEY=VALUE"),
+        (&["--rounds", "-1"], "--rounds -1: expected"),
         (&["--kernels", "fma", "--", "true"], "remove"),
     ] {
         let output = rig::tool::run(Command::new(pmmpi()).arg("screen").args(args));

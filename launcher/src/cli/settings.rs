@@ -108,7 +108,8 @@ impl Settings {
         Ok(Self {
             argv: typed.argv,
             out: Some(typed.out.unwrap_or_else(run_file::default_folder)),
-            labels: labels(&typed.labels)?,
+            // As of each command that starts no program of the user by default.
+            labels: labels(&typed.labels).map_err(|failure| Failure::usage(failure.message))?,
             runs: rounds,
             warmup: typed.warmup,
             on_failure: OnFailure::Continue,
@@ -216,6 +217,9 @@ mod tests {
     #[test]
     fn a_label_has_a_key() {
         assert_eq!(label("a=b=c").ok(), Some(("a".into(), "b=c".into())));
-        assert!(label("a").is_err() && label("=b").is_err());
+        for wrong in [&["a"][..], &["=b"], &["a=1", "a=2"]] {
+            let typed: Vec<String> = wrong.iter().map(|&text| text.to_owned()).collect();
+            assert_eq!(labels(&typed).err().map(|failure| failure.code), Some(125), "{wrong:?}");
+        }
     }
 }

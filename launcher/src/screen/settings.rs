@@ -219,6 +219,16 @@ mod tests {
     }
 
     #[test]
+    fn a_wrong_label_is_wrong_usage() {
+        for words in
+            [&["--label", "a"][..], &["--label", "=x"], &["--label", "session=1", "--label", "session=2"]]
+        {
+            let error = validate(words).err().unwrap();
+            assert!(error.code == 2 && error.message.starts_with("--label "), "{}", error.message);
+        }
+    }
+
+    #[test]
     fn rounds_are_those_of_all_nodes_and_those_of_suspects() {
         assert_eq!(rounds("3+4").ok(), Some((3, 4)));
         assert_eq!(rounds("7").ok(), Some((7, 0)));
