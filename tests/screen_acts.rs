@@ -32,11 +32,11 @@ case $* in
 esac"#;
 
 /// The real report, with one more finding. The end of the script follows.
-const REPORT: &str = r#"case " $* " in *" --findings "*) ;; *) exec $real "$@" ;; esac
+const REPORT: &str = r#"case " $* " in *" --findings="*) ;; *) exec $real "$@" ;; esac
 $real "$@" || exit
 while [ $# -gt 0 ]; do
     finding='{"node": "n2", "reason": "pmmpi: slow-compute: +9 %"}'
-    [ "$1" = --findings ] && sed -i "s/\"findings\": \[\]/\"findings\": [$finding]/" "$2"
+    case "$1" in --findings=*) sed -i "s/\"findings\": \[\]/\"findings\": [$finding]/" "${1#*=}" ;; esac
     shift
 done
 "#;

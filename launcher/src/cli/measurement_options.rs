@@ -47,7 +47,7 @@ pub struct MeasurementArgs {
     )]
     pub on_failure: OnFailureArg,
     /// End a run after TIME: 90 (seconds), 1.5m, 2h
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
     pub timeout: Option<String>,
     /// If MPI sees fewer ranks than the launcher started: warn or abort
     #[arg(

@@ -340,6 +340,8 @@ mod tests {
         }
         let typed = measurement(&["--max-drift-ppm", "-5", "./hpl"].map(OsString::from));
         assert_eq!(typed.ok().map(|typed| typed.max_drift_ppm), Some(-5.0), "the settings refuse it");
+        let typed = measurement(&["--timeout", "-1", "./hpl"].map(OsString::from));
+        assert_eq!(typed.ok().and_then(|typed| typed.timeout), Some("-1".into()), "the settings refuse it");
     }
 
     #[test]

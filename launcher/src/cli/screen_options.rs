@@ -25,7 +25,13 @@ pub struct ScreenArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub kernels: Vec<String>,
     /// K rounds of all nodes, M more of suspects (default: 3+4)
-    #[arg(long, value_name = "K+M", default_value = "3+4", hide_default_value = true)]
+    #[arg(
+        long,
+        value_name = "K+M",
+        default_value = "3+4",
+        hide_default_value = true,
+        allow_negative_numbers = true
+    )]
     pub rounds: String,
     /// Run K rounds first, without measuring
     #[arg(
@@ -38,10 +44,10 @@ pub struct ScreenArgs {
     )]
     pub warmup: u32,
     /// Warm up for at least TIME: some faults appear only on hot nodes
-    #[arg(long, value_name = "TIME", hide = true)]
+    #[arg(long, value_name = "TIME", allow_negative_numbers = true, hide = true)]
     pub soak: Option<String>,
     /// Memory of triad (85%, 2G); for latency, at most this
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     pub memory: Option<String>,
     /// Stores of triad: ordinary or non-temporal
     #[arg(
@@ -60,7 +66,7 @@ pub struct ScreenArgs {
     #[arg(long, value_name = "FILE", hide = true)]
     pub blas: Option<PathBuf>,
     /// Time limit of a kernel (default: 10m) or of PROGRAM
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
     pub timeout: Option<String>,
     /// Cores that a kernel uses: `node` (all cores of the node that the job may use) or `rank` (the cores to
     /// which the rank is bound). If a node has several ranks, or the launcher does not show their number, `node`
@@ -75,7 +81,7 @@ pub struct ScreenArgs {
     )]
     pub cores: CoresArg,
     /// Seed of all random choices: the order of kernels, the nodes that run beside suspects, the partners of net
-    #[arg(long, value_name = "N", hide = true)]
+    #[arg(long, value_name = "N", value_parser = seed, allow_negative_numbers = true, hide = true)]
     pub seed: Option<u64>,
     #[arg(long, value_name = "DIR", help = "Save in DIR (default: PMMPI_OUT, else pmmpi-results)")]
     pub out: Option<PathBuf>,
@@ -109,10 +115,10 @@ pub struct ScreenArgs {
     #[arg(long, value_name = "WHAT", value_enum, value_delimiter = ',', hide_possible_values = true)]
     pub fail_on: Vec<ScreenFailOn>,
     /// Call a node slow only if it is slower than its class by more than PERCENT (default: 3)
-    #[arg(long, value_name = "PERCENT", hide = true)]
+    #[arg(long, value_name = "PERCENT", allow_negative_numbers = true, hide = true)]
     pub delta: Option<String>,
     /// Limit the false discovery rate over all kernels to PERCENT (default: 1)
-    #[arg(long, value_name = "PERCENT", hide = true)]
+    #[arg(long, value_name = "PERCENT", allow_negative_numbers = true, hide = true)]
     pub fdr: Option<String>,
     /// Print how to drain or avoid nodes with advice "drain it"
     #[arg(long)]
@@ -151,6 +157,11 @@ pub struct ScreenArgs {
     /// A program of your own, with its arguments
     #[arg(value_name = "PROGRAM", last = true, hide = true)]
     pub argv: Vec<OsString>,
+}
+
+/// Reads the seed of random choices.
+fn seed(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("expected a whole number from 0 to {}", u64::MAX))
 }
 
 impl ScreenArgs {

@@ -6,6 +6,7 @@ use crate::cli::settings::{self, Settings};
 use clap::ValueEnum;
 use pmmpi::record::Screened;
 use pmmpi_workload::Failure;
+use pmmpi_workload::screen_plan::one_word;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -124,7 +125,7 @@ fn rounds(text: &str) -> Result<(u32, u32), Failure> {
 /// The options that `pmmpi-report screen` gets.
 fn report(typed: &ScreenArgs) -> Vec<OsString> {
     let mut options: Vec<OsString> = Vec::new();
-    let mut option = |name: &str, value: OsString| options.extend([name.into(), value]);
+    let mut option = |name: &str, value: OsString| options.push(one_word(name, value));
     let named = |value: Option<clap::builder::PossibleValue>| {
         value.map(|value| OsString::from(value.get_name())).unwrap_or_default()
     };
@@ -157,13 +158,9 @@ fn report(typed: &ScreenArgs) -> Vec<OsString> {
 /// The options that `pmmpi screen-act` gets.
 fn act(typed: &ScreenArgs) -> Option<Vec<OsString>> {
     let apply = typed.apply?.to_possible_value()?;
-    let mut options: Vec<OsString> = vec!["--apply".into(), apply.get_name().into()];
-    if let Some(most) = typed.max_nodes {
-        options.extend(["--max-nodes".into(), most.to_string().into()]);
-    }
-    if let Some(log) = &typed.log {
-        options.extend(["--log".into(), log.into()]);
-    }
+    let mut options = vec![one_word("--apply", apply.get_name())];
+    options.extend(typed.max_nodes.map(|most| one_word("--max-nodes", most.to_string())));
+    options.extend(typed.log.as_ref().map(|log| one_word("--log", log)));
     Some(options)
 }
 
@@ -226,6 +223,35 @@ mod tests {
             let error = validate(words).err().unwrap();
             assert!(error.code == 2 && error.message.starts_with("--label "), "{}", error.message);
         }
+    }
+
+    /// clap would take them for unknown options.
+    #[test]
+    fn a_negative_number_is_told_what_is_expected() {
+        for option in ["--rounds", "--memory", "--timeout", "--soak"] {
+            let error = validate(&[option, "-1"]).err().unwrap();
+            assert!(
+                error.code == 2 && error.message.starts_with(&format!("{option} -1: expected ")),
+                "{}",
+                error.message
+            );
+        }
+        let error = Typed::try_parse_from(["screen", "--seed", "-1"]).err().unwrap().to_string();
+        assert!(error.contains("expected a whole number from 0"), "{error}");
+        // pmmpi-report refuses them.
+        assert_eq!(
+            validate(&["--delta", "-1", "--fdr", "-2"]).ok().unwrap().report,
+            ["--delta=-1", "--fdr=-2"]
+        );
+    }
+
+    /// As two words, a value that begins with `-` would be an option of the other program.
+    #[test]
+    fn an_option_of_another_program_is_one_word() {
+        let settings = validate(&["--output=-o", "--gate=-n1", "--apply=drain", "--log=-l", "--against=-a"]);
+        let settings = settings.ok().unwrap();
+        assert_eq!(settings.report, ["--against=-a", "--output=-o", "--gate=-n1"]);
+        assert_eq!(settings.act.unwrap(), ["--apply=drain", "--log=-l"]);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::rank_watch::WatchAddress;
 use crate::screen_messages::RoundsEnd;
 use fastrand::Rng;
 use serde::{Deserialize, Serialize};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::fd::RawFd;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -95,6 +95,15 @@ impl ScreenPlan {
         ranks.truncate(wanted);
         ranks
     }
+}
+
+/// An option of another program as one word, `--NAME=VALUE`. As two words, a VALUE that begins with `-` would be an option
+/// of its own.
+pub fn one_word(option: &str, value: impl AsRef<OsStr>) -> OsString {
+    let mut word = OsString::from(option);
+    word.push("=");
+    word.push(value);
+    word
 }
 
 /// What rank 0 knows in the end.

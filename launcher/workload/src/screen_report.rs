@@ -6,7 +6,7 @@ use crate::messages::warn;
 use crate::process::PreparedProgram;
 use crate::rank_watch::LastWords;
 use crate::screen_messages::RoundsEnd;
-use crate::screen_plan::{ScreenOutcome, ScreenPlan};
+use crate::screen_plan::{ScreenOutcome, ScreenPlan, one_word};
 use crate::signals;
 use pmmpi::record::End;
 use std::ffi::OsString;
@@ -53,7 +53,7 @@ fn report_early(plan: &ScreenPlan, done: &ScreenOutcome) -> Result<End, Failure>
         warn("pmmpi changes no node, because the screen ended early");
     }
     // A launcher that ends the job gives its processes about one second, and signals their process group.
-    let mut report = command(&with_history(plan, done));
+    let mut report = command(&with_history(plan, done, None));
     let status = status_of(report.process_group(0))?;
     if let Some(archive) = &plan.archive {
         keep(&plan.report[0], archive, done);
@@ -62,15 +62,12 @@ fn report_early(plan: &ScreenPlan, done: &ScreenOutcome) -> Result<End, Failure>
 }
 
 fn report_and_act(plan: &ScreenPlan, done: &ScreenOutcome) -> Result<End, Failure> {
-    let mut words = with_history(plan, done);
     if plan.archive.is_none() && plan.act.is_none() {
-        return Err(exec(&words));
+        return Err(exec(&with_history(plan, done, None)));
     }
     let findings = findings(done);
-    if plan.act.is_some() {
-        words.extend(["--findings".into(), findings.clone().into_os_string()]);
-    }
-    let status = status_of(&mut command(&words))?;
+    let option = plan.act.is_some().then(|| one_word("--findings", &findings));
+    let status = status_of(&mut command(&with_history(plan, done, option)))?;
     let code = status.code().unwrap_or(OWN_FAILURE);
     let mut is_complete = true;
     // Said before the archive, because a launcher that ends the job gives little time.
@@ -83,7 +80,8 @@ fn report_and_act(plan: &ScreenPlan, done: &ScreenOutcome) -> Result<End, Failur
             is_complete = false;
         // A report that failed has no findings.
         } else if code < OWN_FAILURE && status.code().is_some() {
-            let words: Vec<OsString> = act.iter().cloned().chain([findings.into_os_string()]).collect();
+            let words: Vec<OsString> =
+                act.iter().cloned().chain(["--".into(), findings.into_os_string()]).collect();
             is_complete &= status_unless_asked_to_end(&mut command(&words))?.success();
         } else {
             warn("pmmpi changes no node, because it could not make the report");
@@ -102,16 +100,21 @@ fn is_asked_to_end() -> bool {
     is_asked
 }
 
-/// The command line of the report on all runs, next to those of earlier screens.
-pub(crate) fn with_history(plan: &ScreenPlan, done: &ScreenOutcome) -> Vec<OsString> {
+/// The command line of the report on all runs, next to those of earlier screens, with one more option if there is one.
+pub(crate) fn with_history(
+    plan: &ScreenPlan,
+    done: &ScreenOutcome,
+    option: Option<OsString>,
+) -> Vec<OsString> {
     let files = done.files.iter().map(|file| file.clone().into_os_string());
     // A first screen fills the archive.
     let is_empty = |archive: &Path| archive.read_dir().is_ok_and(|mut files| files.next().is_none());
     let archive = plan.archive.iter().filter(|archive| archive.exists() && !is_empty(archive));
     let archive = archive.map(|archive| archive.clone().into_os_string());
     // The folder of the archive may have run files of other screens.
-    let series: [OsString; 2] = ["--series".into(), plan.series().into()];
-    plan.report.iter().cloned().chain(series).chain(files).chain(archive).collect()
+    let series = one_word("--series", plan.series());
+    let options = plan.report.iter().cloned().chain([series]).chain(option);
+    options.chain(["--".into()]).chain(files).chain(archive).collect()
 }
 
 /// The file with the findings, beside the last run.
@@ -121,7 +124,7 @@ fn findings(done: &ScreenOutcome) -> PathBuf {
 
 /// Adds the runs to the archive. False, with a warning, if that fails.
 fn keep(report: &OsString, archive: &Path, done: &ScreenOutcome) -> bool {
-    let mut words: Vec<OsString> = vec![report.clone(), "export".into(), "--output".into(), archive.into()];
+    let mut words = vec![report.clone(), "export".into(), one_word("--output", archive), "--".into()];
     words.extend(done.files.iter().map(|file| file.clone().into_os_string()));
     let status = status_of(command(&words).stdout(Stdio::null()));
     let is_kept = status.as_ref().is_ok_and(ExitStatus::success);

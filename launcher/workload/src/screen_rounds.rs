@@ -424,11 +424,10 @@ impl ScreenRounds<'_> {
 
     /// The suspects by kernel, as `pmmpi-report screen --suspects` prints them: a kernel, a tab and a node per line.
     fn ask(&self) -> Result<HashMap<String, BTreeSet<String>>, String> {
-        let words = with_history(self.plan, &self.done);
+        let words = with_history(self.plan, &self.done, Some("--suspects".into()));
         let (program, rest) = words.split_first().ok_or("there is no program that reports")?;
         let output = Command::new(program)
             .args(rest)
-            .arg("--suspects")
             .stdin(Stdio::null())
             .output()
             .map_err(|e| format!("{}: {e}", program.to_string_lossy()))?;
