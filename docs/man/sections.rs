@@ -105,14 +105,16 @@ failed. The statuses of pmmpi itself:
 const SCREEN_STATUS: &str = "\
 0    the screen is complete, and no condition of --fail-on or --gate is true
 1    the screen ended early, or a signal came before pmmpi changed nodes; or pmmpi
-     could not use some input, or could not add the runs to the archive; or pmmpi
-     could not read or change a node in Slurm, could not use the log (--log), or
-     marked no node because of --max-nodes
-2    the command line is wrong
+     could not use some input; or, after the last round, pmmpi could not add the
+     runs to the archive, could not read or change a node in Slurm, could not use
+     the log (--log), or marked no node because of --max-nodes
+2    the command line is wrong; --apply: the user has no right to change nodes in
+     Slurm
 3    --fail-on: the condition is true; --gate: a node is not fit to return
 4    --fail-on: the report could not judge the nodes, or a node has no result;
      --gate: a node is UNDECIDED
-125  pmmpi itself failed
+125  pmmpi itself failed; or pmmpi measured nothing, because it could not write to
+     --out or --archive, or could not use the log
 126  the program that the screen measures, or pmmpi-report, cannot be executed
 127  the program that the screen measures, or pmmpi-report, was not found";
 const DOCTOR_STATUS: &str = "\

@@ -43,5 +43,5 @@ pub fn render(report: &DoctorReport) -> Result<String, Failure> {
     };
     let json = serde_json::to_string_pretty(&document);
     json.map(|json| json + "\n")
-        .map_err(|e| Failure::own(format_args!("pmmpi cannot write the result as JSON: {e}")))
+        .map_err(|e| Failure::own(format_args!("cannot write the result as JSON: {e}")))
 }

@@ -63,8 +63,11 @@ fn options(name: &str, typed: &ScreenArgs) -> Result<Vec<OsString>, Failure> {
 }
 
 fn unknown(name: &str) -> Failure {
-    let names: Vec<&str> = KERNELS.iter().map(|(name, ..)| *name).collect();
-    Failure::usage(format_args!("--kernels {name}: unknown kernel; the kernels are {}", names.join(", ")))
+    let names = KERNELS.map(|(name, ..)| name).join(", ");
+    Failure::usage(match name {
+        "" => format!("--kernels: no kernel is named; choose from {names}"),
+        _ => format!("--kernels {name}: unknown kernel; the kernels are {names}"),
+    })
 }
 
 #[cfg(test)]
@@ -99,6 +102,7 @@ mod tests {
     fn what_cannot_run_is_refused() {
         for (words, told) in [
             (&["--kernels", "stream"][..], "triad, dgemm"),
+            (&["--kernels", ""], "--kernels: no kernel is named; choose from triad, dgemm"),
             (&["--kernels", "disk"], "--disk DIR"),
             (&["--kernels", "triad", "--disk", "/tmp"], "add it"),
             (&["--kernels", "triad", "--blas", "/tmp/libblas.so"], "--blas has no effect"),

@@ -27,7 +27,7 @@ impl Failure {
 
     /// The result of a command that starts no program could not be written to stdout: status 1.
     pub fn unwritten(error: &io::Error) -> Self {
-        Self { code: 1, message: format!("pmmpi cannot write the result to stdout: {error}") }
+        Self { code: 1, message: format!("cannot write the result to stdout: {error}") }
     }
 
     /// The exit status for a failed exec: 127 if there is no such program, else 126.
