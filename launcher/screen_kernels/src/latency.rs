@@ -6,7 +6,7 @@
 
 use crate::error::{Error, Wrong};
 use crate::kernel::{Measure, MeasureValue, Repetition, ScreenKernel};
-use crate::pages::{Pages, require_available};
+use crate::pages::{Pages, in_huge_pages, require_available, size};
 use crate::random::Random;
 use crate::team::{PerThread, Span, Team};
 use std::arch::naked_asm;
@@ -107,12 +107,9 @@ impl ScreenKernel for Latency {
         let rings = team.create(move |member| Ring::new(lines, huge_pages, member.number as u64))?;
         let huge = team.with(&rings, |_, ring| Ok(ring.pages.huge_pages_bytes()))?;
         self.notes = vec![format!(
-            "chains of pointers, {:.3} GB in all, {}",
-            (all * LINE_BYTES as u64) as f64 / 1e9,
-            match huge.into_iter().sum::<Option<u64>>() {
-                Some(bytes) => format!("{:.3} GB in huge pages", bytes as f64 / 1e9),
-                None => "the system does not show how much of this memory is in huge pages".to_owned(),
-            }
+            "chains of pointers, {} in all, {}",
+            size(all * LINE_BYTES as u64),
+            in_huge_pages(huge.into_iter().sum())
         )];
         self.notes.extend(self.settings.note_of_caches());
         self.rings = Some(rings);

@@ -54,12 +54,13 @@ impl Pages {
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr().cast(), self.bytes / size_of::<T>()) }
     }
 
-    /// Number of bytes of the memory in huge pages; `None` if the system does not show this number.
+    /// Number of bytes of the memory in huge pages, without what the mapping has more than the memory; `None` if the
+    /// system does not show this number.
     pub(crate) fn huge_pages_bytes(&self) -> Option<u64> {
         let maps = fs::read_to_string("/proc/self/smaps").ok()?;
         let (start, end) =
             (self.mapped.as_ptr() as u64, self.mapped.as_ptr() as u64 + self.mapped_bytes as u64);
-        huge_bytes_of(&maps, start, end)
+        huge_bytes_of(&maps, start, end).map(|huge| huge.min(self.bytes as u64))
     }
 }
 
@@ -94,6 +95,20 @@ fn huge_bytes_of(smaps: &str, start: u64, end: u64) -> Option<u64> {
     seen.then_some(sum as u64)
 }
 
+/// A number of bytes for a note: `2.1 MB`, `0.268 GB`.
+pub(crate) fn size(bytes: u64) -> String {
+    let bytes = bytes as f64;
+    if bytes < 1e8 { format!("{:.1} MB", bytes / 1e6) } else { format!("{:.3} GB", bytes / 1e9) }
+}
+
+/// What a note says about [`Pages::huge_pages_bytes`].
+pub(crate) fn in_huge_pages(bytes: Option<u64>) -> String {
+    match bytes {
+        Some(bytes) => format!("{} in huge pages", size(bytes)),
+        None => "the system does not show how much of this memory is in huge pages".to_owned(),
+    }
+}
+
 /// Fails if the node does not have this amount of memory. Otherwise the Linux kernel might kill a process to get
 /// memory.
 pub(crate) fn require_available(bytes: u64, what: &str) -> Result<(), Error> {
@@ -124,6 +139,23 @@ mod tests {
         assert_eq!(pages.start() as usize % HUGE_PAGE_BYTES, 0);
         assert_eq!(pages.words::<u64>().len(), (3 << 20) / 8);
         assert!(pages.words::<u64>().iter().all(|word| *word == 0));
+    }
+
+    /// The mapping is larger, and the last huge page, too.
+    #[test]
+    fn no_more_memory_is_in_huge_pages_than_there_is() {
+        for bytes in [1 << 20, 3 << 20, (4 << 20) + 1] {
+            let mut pages = Pages::map(bytes, true).unwrap();
+            pages.words::<u8>().fill(1);
+            assert!(pages.huge_pages_bytes().is_none_or(|huge| huge <= bytes as u64), "{bytes}");
+        }
+    }
+
+    #[test]
+    fn a_note_has_a_size_with_some_digits() {
+        assert_eq!(size(1_048_576), "1.0 MB");
+        assert_eq!(size(268_435_456), "0.268 GB");
+        assert_eq!(in_huge_pages(Some(99_900_000)), "99.9 MB in huge pages");
     }
 
     #[test]

@@ -13,7 +13,7 @@ mod machine;
 
 use crate::error::{Error, Wrong, double};
 use crate::kernel::{Measure, MeasureValue, Repetition, ScreenKernel, rate};
-use crate::pages::{Pages, require_available};
+use crate::pages::{Pages, in_huge_pages, require_available, size};
 use crate::team::{PerThread, Span, Team};
 
 /// The arguments are the number of elements (a multiple of [`STEP`], not 0), the array that the loop writes, the two
@@ -201,14 +201,11 @@ impl ScreenKernel for Triad {
         let arrays = team.create(move |_| Arrays::new(elements, huge_pages))?;
         let huge = team.with(&arrays, |_, arrays| Ok(arrays.pages.huge_pages_bytes()))?;
         self.notes = vec![format!(
-            "{}: {} stores, 3 arrays of {:.3} GB, {}",
+            "{}: {} stores, 3 arrays of {}, {}",
             self.loops.instructions,
             if self.settings.stores == Stores::Ordinary { "ordinary" } else { "non-temporal" },
-            (elements * team.len() * size_of::<f64>()) as f64 / 1e9,
-            match huge.into_iter().sum::<Option<u64>>() {
-                Some(bytes) => format!("{:.3} GB in huge pages", bytes as f64 / 1e9),
-                None => "the system does not show how much of this memory is in huge pages".to_owned(),
-            }
+            size((elements * team.len() * size_of::<f64>()) as u64),
+            in_huge_pages(huge.into_iter().sum())
         )];
         self.notes.extend(self.settings.note_of_caches());
         (self.arrays, self.repetitions) = (Some(arrays), 0);
