@@ -12,6 +12,32 @@ use std::path::Path;
 const CLASS_KEYS: [&str; 9] =
     ["cpu", "microcode", "memory", "kernel", "command", "ranks", "labels", "class", "none"];
 
+/// Prints the words that the list $1 can have next: each word once, and `none` only alone.
+const NEXT_WORDS_BASH: &str = r#"
+_pmmpi_next_words() {
+    local last="${1##*,}" word
+    local before="${1%"$last"}"
+    shift
+    for word in "$@"; do
+        case ",$before" in *",$word,"*) continue ;; esac
+        if [[ $word == none && -n $before ]]; then continue; fi
+        if [[ $word == "$last"* ]]; then printf '%s\n' "$before$word"; fi
+    done
+}
+"#;
+/// The same for the token at the cursor. fish itself compares the beginnings.
+const NEXT_WORDS_FISH: &str = r#"
+function __fish_pmmpi_next_words
+    set -l before (commandline -tc | string replace -r -- '^--?[^=,]*=' '' | string replace -rf -- '^(.*,)[^,]*$' '$1')
+    set -l used (string split , -- "$before")
+    for word in $argv
+        contains -- $word $used; and continue
+        test -n "$before"; and test $word = none; and continue
+        echo "$before$word"
+    end
+end
+"#;
+
 /// Writes one file for each shell into `folder`. The commands of `report` take the place of those that `launcher`
 /// passes on to it.
 pub fn write(folder: &Path, launcher: Command, report: Command) -> std::io::Result<()> {
@@ -80,7 +106,8 @@ fn text(shell: Shell, all: &Command) -> String {
     let text = with_lists(shell, &String::from_utf8_lossy(&text), &offered);
     match shell {
         Shell::Zsh => with_programs(&text),
-        Shell::Fish => with_unfinished_options(&text) + &positional_values(&offered),
+        Shell::Fish => with_unfinished_options(&text) + &positional_values(&offered) + NEXT_WORDS_FISH,
+        Shell::Bash => text + NEXT_WORDS_BASH,
         _ => text,
     }
 }
@@ -97,14 +124,14 @@ fn with_lists(shell: Shell, text: &str, offered: &Command) -> String {
         match shell {
             Shell::Bash => text.replace(
                 &format!(r#"compgen -W "{words}" -- "${{cur}}""#),
-                &format!(r#"compgen -P "${{cur%"${{cur##*,}}"}}" -W "{words}" -- "${{cur##*,}}""#),
+                &format!(r#"_pmmpi_next_words "${{cur}}" {words}"#),
             ),
             Shell::Zsh => text.replace(&format!(":({words})'"), &format!(":_sequence compadd - {words}'")),
             Shell::Fish => {
                 let lines: Vec<String> = names.iter().map(|name| format!("{name}\\t''")).collect();
                 text.replace(
                     &format!("-a \"{}\"", lines.join("\n")),
-                    &format!("-a \"(__fish_append , {words})\""),
+                    &format!("-a \"(__fish_pmmpi_next_words {words})\""),
                 )
             }
             _ => text,
@@ -204,7 +231,10 @@ mod tests {
             let case = bash.split_once(&format!("pmmpi__subcmd__{command})\n            opts=")).unwrap().1;
             let case = case.split_once(&format!("--{option})\n")).unwrap().1;
             let first = case.lines().next().unwrap();
-            assert!(first.contains(&format!("-W \"{words}\"")), "bash: {command}: {first}");
+            assert!(
+                first.contains(&format!("_pmmpi_next_words \"${{cur}}\" {words})")),
+                "bash: {command}: {first}"
+            );
 
             let case = zsh.split_once(&format!("({command})\n_arguments")).unwrap().1;
             let line = case.lines().find(|line| line.contains(&format!("--{option}=["))).unwrap();
@@ -213,7 +243,7 @@ mod tests {
             let (condition, option) = (format!("subcommand {command}\""), format!(" -l {option} "));
             let mut lines = fish.split("complete -c pmmpi");
             let line = lines.find(|line| line.contains(&condition) && line.contains(&option)).unwrap();
-            assert!(line.contains(&format!("-a \"(__fish_append , {words})\"")), "fish: {line}");
+            assert!(line.contains(&format!("-a \"(__fish_pmmpi_next_words {words})\"")), "fish: {line}");
         }
     }
 
@@ -232,7 +262,10 @@ mod tests {
         for (words, offered) in [
             ("screen --kernels tr", "triad"),
             ("screen --kernels triad,d", "triad,dgemm triad,disk"),
+            ("screen --kernels triad,dgemm,d", "triad,dgemm,disk"),
             ("screen --fail-on slow,mo", "slow,moved"),
+            ("report --class-by non", "none"),
+            ("report --class-by cpu,non", ""),
             ("report --class-by cpu,mem", "cpu,memory cpu,memory_policy"),
             ("--group cache,tl", "cache,tlb"),
             ("doctor --fail-on li", "limits"),
