@@ -35,11 +35,11 @@ pub fn text(name: &str, command: Command, sections: Sections) -> std::io::Result
     if let Some(words) = last_words {
         section(&mut text, "NOTES", &words)?;
     }
-    section(&mut text, "EXIT STATUS", &status)?;
+    filled(&mut text, "EXIT STATUS", &status)?;
     for (heading, body) in sections {
-        section(&mut text, heading, body)?;
+        filled(&mut text, heading, body)?;
     }
-    section(&mut text, "SEE ALSO", &see)?;
+    filled(&mut text, "SEE ALSO", &see)?;
     section(&mut text, "VERSION", env!("CARGO_PKG_VERSION"))?;
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
@@ -69,12 +69,52 @@ pub fn with_all(command: Command) -> Command {
 
 /// Lines as they are.
 fn section(text: &mut Vec<u8>, heading: &str, body: &str) -> std::io::Result<()> {
-    let body = body.replace('\\', "\\e").replace('-', "\\-");
     writeln!(text, ".SH {heading}\n.nf")?;
     for line in body.lines() {
-        // A line that begins with a dot or a quote would be a request.
-        let guard = if line.starts_with(['.', '\'']) { "\\&" } else { "" };
-        writeln!(text, "{guard}{line}")?;
+        writeln!(text, "{}", literal(line))?;
     }
     writeln!(text, ".fi")
+}
+
+/// Paragraphs, which the viewer fits to the width of its terminal. A line `NAME  text`, with two blanks, begins an
+/// entry, and lines that begin with a blank continue it.
+fn filled(text: &mut Vec<u8>, heading: &str, body: &str) -> std::io::Result<()> {
+    writeln!(text, ".SH {heading}")?;
+    let mut is_entry = false;
+    for line in body.lines() {
+        match line.split_once("  ").filter(|(name, _)| !name.is_empty()) {
+            Some((name, words)) => {
+                writeln!(text, ".TP\n{}\n{}", literal(name), literal(words.trim_start()))?;
+                is_entry = true;
+            }
+            None => {
+                if is_entry && !line.starts_with(' ') {
+                    writeln!(text, ".PP")?;
+                    is_entry = false;
+                }
+                writeln!(text, "{}", literal(line.trim_start()))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A line without special meanings for troff.
+fn literal(line: &str) -> String {
+    let line = line.replace('\\', "\\e").replace('-', "\\-");
+    // A line that begins with a dot or a quote would be a request.
+    if line.starts_with(['.', '\'']) { format!("\\&{line}") } else { line }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_viewer_may_fill_paragraphs_and_entries() {
+        let mut text = Vec::new();
+        filled(&mut text, "X", "One\ntwo.\n1    a-b\n     .c\nLONG_NAME  d\nLast.").unwrap();
+        let wanted = ".SH X\nOne\ntwo.\n.TP\n1\na\\-b\n\\&.c\n.TP\nLONG_NAME\nd\n.PP\nLast.\n";
+        assert_eq!(String::from_utf8(text).unwrap(), wanted);
+    }
 }

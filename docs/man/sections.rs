@@ -1,4 +1,5 @@
-//! Sections of man pages that the command line does not know.
+//! Sections of man pages that the command line does not know. The viewer fills their paragraphs
+//! and their entries (`NAME  text`).
 
 use crate::page::PageSection;
 
@@ -40,11 +41,11 @@ add no barrier either, and pmmpi records no probes.",
 );
 const FILES: PageSection = (
     "FILES",
-    "pmmpi-results/RUN_ID.pmr      one complete run; the file appears only when it is complete
-pmmpi-results/RUN_ID.partial/ the data of an MPI program that still runs or ended
-                              badly; `pmmpi report` can read this folder
-pmmpi-results/.nodes/         facts of nodes that rarely change; you may remove this
-                              folder",
+    "pmmpi-results/RUN_ID.pmr       one complete run; the file appears only when it is complete
+pmmpi-results/RUN_ID.partial/  the data of an MPI program that still runs or ended
+                               badly; `pmmpi report` can read this folder
+pmmpi-results/.nodes/          facts of nodes that rarely change; you may remove this
+                               folder",
 );
 const SCREEN_FILES: PageSection = (
     "FILES",

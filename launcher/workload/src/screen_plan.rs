@@ -97,8 +97,8 @@ impl ScreenPlan {
     }
 }
 
-/// An option of another program as one word, `--NAME=VALUE`. As two words, a VALUE that begins with `-` would be an option
-/// of its own.
+/// An option of another program as one word, `--NAME=VALUE`. As two words, a VALUE that begins with `-` would be an
+/// option of its own.
 pub fn one_word(option: &str, value: impl AsRef<OsStr>) -> OsString {
     let mut word = OsString::from(option);
     word.push("=");
