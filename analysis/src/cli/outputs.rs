@@ -18,7 +18,7 @@ pub fn named(output: &Option<PathBuf>) -> Option<&Path> {
 pub fn write(text: &str, file: Option<&Path>) -> Result<(), Failure> {
     output::write(text, file).map_err(|e| {
         let place = file.map_or_else(|| "stdout".to_owned(), |file| file.display().to_string());
-        Failure { code: PARTIAL, message: format!("pmmpi cannot write the result to {place}: {e}") }
+        Failure { code: PARTIAL, message: format!("cannot write the result to {place}: {e}") }
     })
 }
 
@@ -48,6 +48,6 @@ pub fn for_place(text: String, file: Option<&Path>) -> String {
 pub fn json(value: &impl Serialize) -> Result<String, Failure> {
     json::of(value).map_err(|e| Failure {
         code: PARTIAL,
-        message: format!("pmmpi cannot write the result as JSON: {e}"),
+        message: format!("cannot write the result as JSON: {e}"),
     })
 }
