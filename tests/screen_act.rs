@@ -188,11 +188,37 @@ fn the_log_of_another_cluster_is_refused() {
     }
     assert!(tool::runs_in(&site.file("runs")).is_empty());
     assert_eq!(fs::read_to_string(site.file("log")).unwrap(), log);
-    // The cluster of the log, or an unknown one.
-    fs::write(site.file("config"), "ClusterName             = alpha\n").unwrap();
-    screen().success();
+    // Slurm does not tell the name.
     fs::remove_file(site.file("config")).unwrap();
+    for output in [site.act(&["n1"]), site.act_with(&["n1"], &["--first-use"]), screen()] {
+        let told = "cannot use log as log: it is the log of the cluster alpha, and pmmpi could not find out with \
+                    `scontrol show config` whether this is that cluster (";
+        assert!(output.code() == 125 && output.err().contains(told), "{}", output.err());
+        assert!(output.err().contains("No such file"), "{}", output.err());
+    }
+    // The question for the right is an update, too.
+    assert!(!site.file("updates").exists());
+    assert_eq!(fs::read_to_string(site.file("log")).unwrap(), log);
+    fs::write(site.file("config"), "ClusterName             = Alpha\n").unwrap();
     screen().success();
+    assert!(site.act(&["n1"]).err().contains("n1: FAILED: drain"));
+}
+
+/// Another cluster still needs its own dry run.
+#[test]
+fn a_dry_run_gives_the_new_log_the_name_of_the_cluster() {
+    let site = Site::new(&[("n1", "n1")]);
+    fs::write(site.file("config"), "ClusterName             = alpha\n").unwrap();
+    let dry = site.act(&["n1"]).success();
+    assert!(dry.err().contains("this is the first use of the log"), "{}", dry.err());
+    let log = fs::read_to_string(site.file("log")).unwrap();
+    assert!(log.lines().count() == 1 && log.contains("\"cluster\":\"alpha\""), "{log}");
+    fs::write(site.file("config"), "ClusterName             = beta\n").unwrap();
+    let refused = site.act(&["n1"]);
+    let told = "it is the log of the cluster alpha, but this is the cluster beta; ";
+    assert!(refused.code() == 125 && refused.err().contains(told), "{}", refused.err());
+    assert!(!site.file("updates").exists());
+    fs::write(site.file("config"), "ClusterName             = alpha\n").unwrap();
     assert!(site.act(&["n1"]).err().contains("n1: FAILED: drain"));
 }
 

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Shows the node n2, drains it, and ends its drain. Each call is a line of the file `calls`, but for the question before
-/// the rounds, and for that for the name of the cluster, which it does not tell.
+/// the rounds, and for that for the name of the cluster, which it does not tell: the log names no cluster.
 const SCONTROL: &str = r#"[ "$2" = NodeName=pmmpi-asks-for-the-right ] && exit 1
 [ "$*" = "show config" ] && exit 1
 echo "$*" >> calls

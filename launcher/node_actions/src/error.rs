@@ -66,6 +66,18 @@ impl ToolError {
     }
 }
 
+impl ScontrolFailure {
+    /// In a few words, without what to do.
+    pub(crate) fn brief(&self) -> String {
+        match self {
+            Self::Missing => "it is in no folder of PATH".to_owned(),
+            Self::NotStarted(why) => format!("cannot start: {}", one_line(why)),
+            Self::TooLong(limit) => format!("it did not end within {} s", limit.as_secs_f64()),
+            Self::Failed(why) | Self::Unreadable(why) => one_line(why),
+        }
+    }
+}
+
 impl fmt::Display for ToolError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let command = &self.command;

@@ -45,6 +45,12 @@ pub(crate) fn node(name: &str, state: &str, reason: Option<&str>) -> NodeState {
     }
 }
 
+/// The answer of a Slurm that does not tell the name of its cluster.
+pub(crate) fn unknown_cluster() -> Result<String, ToolError> {
+    let why = ScontrolFailure::Failed("no answer".to_owned());
+    Err(ToolError { command: "scontrol show config".to_owned(), why })
+}
+
 impl Fake {
     pub(crate) fn new(nodes: impl IntoIterator<Item = NodeState>) -> Self {
         let nodes = nodes.into_iter().map(|node| (node.name.clone(), node)).collect();
@@ -100,8 +106,8 @@ impl Fake {
 }
 
 impl Slurm for Fake {
-    fn cluster(&self) -> Option<String> {
-        self.cluster.borrow().clone()
+    fn cluster(&self) -> Result<String, ToolError> {
+        self.cluster.borrow().clone().map_or_else(unknown_cluster, Ok)
     }
 
     fn nodes(&self) -> Result<ListedNodes, ToolError> {

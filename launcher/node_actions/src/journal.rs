@@ -8,9 +8,11 @@
 //! A journal belongs to one cluster: a node of another cluster may have the same name, and would seem to have the marks
 //! that the journal has.
 
+mod cluster;
+
 use crate::cause::MarkCause;
 use crate::decide;
-use crate::error::{Error, one_line};
+use crate::error::{Error, ToolError};
 use crate::measurement::Measurement;
 use crate::node_state::NodeState;
 use crate::one_change::Act;
@@ -31,7 +33,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 const VERSION: u32 = 1;
 /// No line of pmmpi is longer.
 const MOST_LINE_BYTES: u64 = 1 << 20;
-/// Room for an intent and its outcome.
+/// Room for an intent and its outcome, and for the name of the cluster before them.
 const RESERVED_BYTES: u64 = 64 << 10;
 /// How long to wait for the lock.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -156,11 +158,17 @@ pub(crate) struct Journal {
     next_id: u64,
     open: Vec<Open>,
     marks: OwnMarks,
+    /// The cluster that the journal gets before the next act, because it has marks, but names no cluster.
+    next_cluster: Option<String>,
 }
 
 impl Journal {
-    /// Locks the journal, or creates it, and writes that this run begins. Fails if it is that of another cluster.
-    pub(crate) fn open(path: &Path, cluster: Option<String>) -> std::result::Result<Self, Error> {
+    /// Locks the journal, or creates it, and writes that this run begins. Fails if it is that of another cluster, or
+    /// perhaps of another one. If it has marks, but names no cluster, it gets this name only before an act.
+    pub(crate) fn open(
+        path: &Path,
+        own: &std::result::Result<String, ToolError>,
+    ) -> std::result::Result<Self, Error> {
         let fail = |what| move |reason| Error::Journal { path: path.to_owned(), what, reason };
         // Without NONBLOCK, opening a pipe could wait forever.
         let mut options = OpenOptions::new();
@@ -170,21 +178,29 @@ impl Journal {
         let is_locked = lock(&file).map_err(fail("lock"))?;
         let past = Past::read(path, &file)?;
         // First, because it is no use to wait for the lock of another cluster.
-        past.require_cluster(path, cluster.as_deref())?;
+        past.require_cluster(path, own)?;
         if !is_locked {
             return Err(Error::Held { path: path.to_owned(), holder: past.last_begin });
         }
+        let own = own.as_ref().ok().cloned();
+        let (cluster, next_cluster) = match past.has_marks_of_unknown_cluster() {
+            true => (None, own),
+            false => (own, None),
+        };
         let Past { next_id, open, marks, is_torn, .. } = past;
-        let mut journal = Self { path: path.to_owned(), file, next_id, open, marks };
+        let mut journal = Self { path: path.to_owned(), file, next_id, open, marks, next_cluster };
         if is_torn {
             journal.write(b"\n")?;
         }
-        // SAFETY: geteuid has no preconditions and cannot fail.
-        let user = unsafe { libc::geteuid() };
-        let host = NodeKey::own().hostname.clone();
-        journal.append(Entry::Begin { process: std::process::id(), host, user, cluster })?;
+        journal.append(begin(cluster))?;
         sync_folder(path).map_err(fail("save"))?;
         Ok(journal)
+    }
+
+    /// Fails if the journal has marks, names no cluster, and none of its marks is on a node of this cluster.
+    pub(crate) fn require_seen_mark(&self, listed: &ListedNodes) -> std::result::Result<(), Error> {
+        let Some(own) = &self.next_cluster else { return Ok(()) };
+        cluster::require_seen_mark(&self.path, own, &self.marks, &self.open, listed)
     }
 
     /// Intents of earlier runs without outcome.
@@ -223,6 +239,10 @@ impl Journal {
     ) -> std::result::Result<u64, Error> {
         let id = self.next_id;
         self.reserve().map_err(|reason| self.error("reserve room for", reason))?;
+        if let Some(cluster) = self.next_cluster.clone() {
+            self.append(begin(Some(cluster)))?;
+            self.next_cluster = None;
+        }
         // A drain and a comment have their reason themselves.
         let reason = cause.map(|cause| &cause.reason).filter(|reason| act.reason() != Some(reason.as_str()));
         self.append(Entry::Intent {
@@ -373,7 +393,7 @@ impl Past {
                 Entry::Begin { process, host, user, cluster } => {
                     last_begin =
                         Some(format!("process {process} of user {user} on {host}, since {time} UTC"));
-                    clusters.extend(cluster);
+                    clusters.extend(cluster::name(cluster));
                 }
                 Entry::Intent { id, node, act, reason, found_by } => {
                     next_id = next_id.max(id.saturating_add(1));
@@ -391,29 +411,24 @@ impl Past {
         }
         Ok(Self { next_id, open: open.into_values().collect(), marks, is_torn, last_begin, clusters })
     }
+}
 
-    /// Fails if an earlier run was on another cluster than this one. A name that is unknown shows no other cluster.
-    fn require_cluster(&self, path: &Path, own: Option<&str>) -> std::result::Result<(), Error> {
-        if let Some(own) = own
-            && let Some(other) = self.clusters.iter().find(|name| name.as_str() != own)
-        {
-            let why = format!(
-                "it is the log of the cluster {}, but this is the cluster {}; each cluster needs its own log, so name \
-                 another file with --log",
-                one_line(other),
-                one_line(own)
-            );
-            return Err(Error::NoJournal(path.to_owned(), why));
-        }
-        Ok(())
-    }
+/// The entry of this run.
+fn begin(cluster: Option<String>) -> Entry {
+    // SAFETY: geteuid has no preconditions and cannot fail.
+    let user = unsafe { libc::geteuid() };
+    Entry::Begin { process: std::process::id(), host: NodeKey::own().hostname.clone(), user, cluster }
 }
 
 /// Fails if the content of this file shows that [`run`](crate::run) could not use it as its log on the cluster of this
 /// Slurm. Neither locks nor writes it. A missing file is a new log.
 pub fn check_log(path: &Path, slurm: &dyn Slurm) -> std::result::Result<(), Error> {
-    match Past::of(path)? {
-        Some(past) if !past.clusters.is_empty() => past.require_cluster(path, slurm.cluster().as_deref()),
+    let Some(past) = Past::of(path)? else { return Ok(()) };
+    if !past.clusters.is_empty() {
+        return past.require_cluster(path, &slurm.cluster());
+    }
+    match past.has_marks_of_unknown_cluster().then(|| slurm.cluster()) {
+        Some(Ok(own)) => cluster::require_seen_mark(path, &own, &past.marks, &past.open, &slurm.nodes()?),
         _ => Ok(()),
     }
 }

@@ -32,7 +32,7 @@ pub fn run(
     settings.check()?;
     let mut journal = match settings.apply {
         // Slurm tells the name before the lock, so that the journal says at once who has the lock.
-        true => Some(Journal::open(&settings.log, slurm.cluster())?),
+        true => Some(Journal::open(&settings.log, &slurm.cluster())?),
         false => {
             journal::check_log(&settings.log, slurm)?;
             None
@@ -41,6 +41,7 @@ pub fn run(
     let mut listed = slurm.nodes()?;
     let mut report = ActionsReport::default();
     if let Some(journal) = &mut journal {
+        journal.require_seen_mark(&listed)?;
         report.recovered = recover(journal, &listed)?;
     }
     let names = SlurmNames::of(&listed);

@@ -51,6 +51,11 @@ impl OwnMarks {
         }
     }
 
+    /// All marks, each with its node.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&str, &OwnMark)> {
+        self.0.iter().flat_map(|(node, marks)| marks.iter().map(move |mark| (node.as_str(), mark)))
+    }
+
     /// All marks on a node.
     pub(crate) fn of_node(&self, node: &str) -> &[OwnMark] {
         self.0.get(node).map_or(&[][..], Vec::as_slice)

@@ -26,8 +26,8 @@ pub type ListedNodes = BTreeMap<String, Result<NodeState, String>>;
 
 /// What pmmpi needs of Slurm.
 pub trait Slurm {
-    /// The name of the cluster, in lower case. `None` if pmmpi cannot find it out.
-    fn cluster(&self) -> Option<String>;
+    /// The name of the cluster, in lower case, or why pmmpi cannot find it out.
+    fn cluster(&self) -> Result<String, ToolError>;
 
     /// Reads all nodes.
     fn nodes(&self) -> Result<ListedNodes, ToolError>;
@@ -47,7 +47,7 @@ pub struct Scontrol {
     /// The longest time for one call; 30 s by default.
     pub limit: Duration,
     /// The first answer: a pmmpi that waits for the journal does not ask again and again.
-    cluster: OnceLock<Option<String>>,
+    cluster: OnceLock<Result<String, ToolError>>,
 }
 
 impl Scontrol {
@@ -91,10 +91,18 @@ impl Scontrol {
 }
 
 impl Slurm for Scontrol {
-    fn cluster(&self) -> Option<String> {
+    fn cluster(&self) -> Result<String, ToolError> {
         // Not from a variable of the job: this answer is of the cluster whose nodes scontrol changes.
-        let config = || self.call(&["show", "config"], None).ok();
-        self.cluster.get_or_init(|| config().and_then(|config| cluster::of_config(&config))).clone()
+        let question = ["show", "config"];
+        let nameless = || ToolError {
+            command: command_line(&question),
+            why: ScontrolFailure::Unreadable("the output has no ClusterName".to_owned()),
+        };
+        let ask = || {
+            let config = self.call(&question, None)?;
+            cluster::of_config(&config).ok_or_else(nameless)
+        };
+        self.cluster.get_or_init(ask).clone()
     }
 
     fn nodes(&self) -> Result<ListedNodes, ToolError> {
@@ -171,11 +179,16 @@ mod tests {
             "[ \"$LC_ALL $*\" = 'C show config' ] && echo asked >> \"$0.calls\" && echo 'ClusterName  = alpha'",
         );
         for _ in 0..2 {
-            assert_eq!(slurm.cluster().as_deref(), Some("alpha"));
+            assert_eq!(slurm.cluster(), Ok("alpha".to_owned()));
         }
         assert_eq!(fs::read_to_string(folder.path().join("scontrol.calls")).unwrap(), "asked\n");
-        for script in ["echo 'ClusterName = alpha'; exit 1", "exit 1", "echo rubbish", "true"] {
-            assert_eq!(scripted(script).1.cluster(), None, "{script}");
+        for (script, why) in [
+            ("echo 'ClusterName = alpha'; exit 1", "ClusterName = alpha"),
+            ("echo 'no answer' >&2; exit 1", "no answer"),
+            ("echo rubbish", "the output has no ClusterName"),
+            ("true", "the output has no ClusterName"),
+        ] {
+            assert_eq!(scripted(script).1.cluster().unwrap_err().why.brief(), why, "{script}");
         }
     }
 

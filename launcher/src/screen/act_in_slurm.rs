@@ -96,7 +96,7 @@ pub fn run(typed: &ActArgs) -> Result<End, Failure> {
             log.display()
         ));
     } else if is_first {
-        dry_run::begin_log(&log).map_err(|e| Failure::own(format_args!("{}: {e}", log.display())))?;
+        dry_run::begin_log(&log, &slurm).map_err(Failure::own)?;
         say(format_args!(
             "pmmpi changed nothing, because the first use of a log is a dry run, and this is the first use \
              of the log {}. The next screen with --apply and this log changes nodes",
@@ -150,6 +150,8 @@ pub fn note_first_use(options: &mut Vec<OsString>, log: &Path) {
 /// run needs no right.
 pub fn check(log: &Path) -> Result<(), Failure> {
     let slurm = Scontrol::find().map_err(|e| Failure::usage(format_args!("--apply: {e}")))?;
+    // First, because this user may have the right on the cluster of the log.
+    check_log(log, &slurm).map_err(Failure::own)?;
     let needs_right = !dry_run::is_first_use(log);
     if let Some(answer) = needs_right.then(|| slurm.why_not_allowed()).flatten() {
         return Err(Failure::usage(format_args!(
@@ -158,5 +160,5 @@ pub fn check(log: &Path) -> Result<(), Failure> {
              then pmmpi prints the commands for an administrator"
         )));
     }
-    check_log(log, &slurm).map_err(Failure::own)
+    Ok(())
 }

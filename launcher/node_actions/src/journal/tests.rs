@@ -1,5 +1,5 @@
 use super::*;
-use crate::fake::{Fake, node};
+use crate::fake::{Fake, node, unknown_cluster};
 use crate::own_marks::OwnMark;
 use crate::settings::Action;
 use proptest::prelude::*;
@@ -13,7 +13,7 @@ fn place() -> (TempDir, PathBuf) {
 
 /// On a cluster whose name is unknown.
 fn open(path: &Path) -> std::result::Result<Journal, Error> {
-    Journal::open(path, None)
+    Journal::open(path, &unknown_cluster())
 }
 
 /// The same.
@@ -127,28 +127,55 @@ fn a_second_pmmpi_hears_who_holds_the_journal() {
 #[test]
 fn a_log_of_another_cluster_is_refused() {
     let (_folder, path) = place();
-    let first = Journal::open(&path, Some("alpha".to_owned())).unwrap();
+    let name = |name: &str| Ok(name.to_owned());
+    let first = Journal::open(&path, &name("alpha")).unwrap();
     let before = fs::read(&path).unwrap();
+    let log = path.display();
     let told = format!(
-        "cannot use {} as log: it is the log of the cluster alpha, but this is the cluster beta; each cluster needs its \
-         own log, so name another file with --log",
-        path.display()
+        "cannot use {log} as log: it is the log of the cluster alpha, but this is the cluster beta; each cluster needs \
+         its own log, so name another file with --log. If you have renamed the cluster alpha, change its name in all \
+         entries `begin` of the log"
+    );
+    let told_if_unknown = format!(
+        "cannot use {log} as log: it is the log of the cluster alpha, and pmmpi could not find out with `scontrol show \
+         config` whether this is that cluster (no answer); run this command by hand to find the problem"
     );
     let slurm = Fake::new([]);
     slurm.is_cluster(Some("beta"));
     for held in [Some(first), None] {
-        for cluster in [None, Some("alpha".to_owned())] {
-            let opened = Journal::open(&path, cluster);
-            assert_eq!(opened.is_ok(), held.is_none());
-            assert!(opened.is_ok() || matches!(opened, Err(Error::Held { .. })));
-            drop(opened);
-            fs::write(&path, &before).unwrap();
-        }
-        assert_eq!(Journal::open(&path, Some("beta".to_owned())).unwrap_err().to_string(), told);
+        let opened = Journal::open(&path, &name("alpha"));
+        assert_eq!(opened.is_ok(), held.is_none());
+        assert!(opened.is_ok() || matches!(opened, Err(Error::Held { .. })));
+        drop(opened);
+        fs::write(&path, &before).unwrap();
+        assert_eq!(Journal::open(&path, &name("beta")).unwrap_err().to_string(), told);
         assert_eq!(check_log(&path, &slurm).unwrap_err().to_string(), told);
-        check(&path).unwrap();
+        assert_eq!(open(&path).unwrap_err().to_string(), told_if_unknown);
+        assert_eq!(check(&path).unwrap_err().to_string(), told_if_unknown);
         assert_eq!(fs::read(&path).unwrap(), before);
     }
+}
+
+/// Somebody may have written the name by hand.
+#[test]
+fn the_case_of_a_name_and_an_empty_name_mean_nothing() {
+    let (_folder, path) = place();
+    drop(Journal::open(&path, &Ok("alpha".to_owned())).unwrap());
+    let log = fs::read_to_string(&path).unwrap();
+    let with = |name: &str| log.replace("\"cluster\":\"alpha\"", &format!("\"cluster\":\"{name}\""));
+    for (written, own, is_accepted) in [
+        ("ALPHA", "alpha", true),
+        ("alpha", "Alpha", true),
+        ("Alpha", "beta", false),
+        ("", "beta", true),
+        (" ", "beta", true),
+    ] {
+        fs::write(&path, with(written)).unwrap();
+        let opened = Journal::open(&path, &Ok(own.to_owned()));
+        assert_eq!(opened.is_ok(), is_accepted, "{written:?} {own}");
+    }
+    fs::write(&path, with("")).unwrap();
+    open(&path).unwrap();
 }
 
 #[test]

@@ -8,7 +8,7 @@ mod other_cluster;
 mod unreadable_nodes;
 
 use super::*;
-use crate::fake::{Fake, SlurmCall, node};
+use crate::fake::{Fake, SlurmCall, node, unknown_cluster};
 use crate::settings::{Action, MeasuredKernel};
 use tempfile::TempDir;
 
@@ -29,7 +29,7 @@ impl Place {
 
     /// Writes into the log that pmmpi has marked these nodes.
     fn has_marked(&self, action: &Action, nodes: &[&str]) {
-        let mut journal = Journal::open(&self.settings(action.clone()).log, None).unwrap();
+        let mut journal = Journal::open(&self.settings(action.clone()).log, &unknown_cluster()).unwrap();
         let act = match action {
             Action::Drain => Act::Drain(REASON.to_owned()),
             Action::Comment => Act::AddComment(REASON.to_owned()),

@@ -33,7 +33,7 @@ fn after_a_kill_the_next_run_writes_what_it_finds() {
 fn an_intent_of_a_node_that_slurm_no_longer_has_is_closed() {
     let (place, slurm) = (Place::new(), Fake::new([node("a", "IDLE", None)]));
     let settings = place.settings(Action::Drain);
-    Journal::open(&settings.log, None).unwrap().intend("gone", &Act::Resume, None).unwrap();
+    Journal::open(&settings.log, &unknown_cluster()).unwrap().intend("gone", &Act::Resume, None).unwrap();
     let report = run(&[], &[], &settings, &slurm).unwrap();
     assert!(report.to_string().contains("Slurm no longer has this node"), "{report}");
     assert_eq!(place.entries()[1], "outcome gone node_gone");
@@ -98,7 +98,7 @@ proptest! {
         let after_kill = slurm.all();
         slurm.hook(|_, _| None);
         run(&findings, &passed, &settings, &slurm).unwrap();
-        prop_assert!(Journal::open(&settings.log, None).unwrap().open_intents().is_empty());
+        prop_assert!(Journal::open(&settings.log, &unknown_cluster()).unwrap().open_intents().is_empty());
         for nodes in [after_kill, slurm.all()] {
             prop_assert!(is_marked(&nodes) <= is_marked(&before).max(max_nodes as usize));
             for (name, node) in &nodes {

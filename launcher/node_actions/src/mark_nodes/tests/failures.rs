@@ -51,7 +51,8 @@ fn a_slurm_that_hangs_stops_the_run() {
         assert!(matches!(b, Decision::Skipped { why: Skip::Stopped(_), .. }), "{case:?} {report}");
         assert!(!slurm.of("b").has_drain() && report.stopped.is_some() && report.needs_attention());
         // Slurm may still act on a request of which pmmpi knows no end.
-        let open = Journal::open(&place.settings(Action::Drain).log, None).unwrap().open_intents().len();
+        let log = place.settings(Action::Drain).log;
+        let open = Journal::open(&log, &unknown_cluster()).unwrap().open_intents().len();
         assert_eq!(open, usize::from(case == SlurmCall::BeforeUpdate("a".to_owned())), "{case:?}");
     }
 }
@@ -94,7 +95,7 @@ fn without_a_log_nothing_happens() {
 fn two_at_once_do_not_act() {
     let (place, slurm) = (Place::new(), Fake::new([node("a", "IDLE", None)]));
     let settings = place.settings(Action::Drain);
-    let _first = Journal::open(&settings.log, None).unwrap();
+    let _first = Journal::open(&settings.log, &unknown_cluster()).unwrap();
     assert!(matches!(run(&slow(&["a"]), &[], &settings, &slurm), Err(Error::Held { .. })));
     assert!(slurm.updates().is_empty());
 }
