@@ -29,8 +29,8 @@ impl Past {
                 one_line(own)
             ),
             Err(error) => format!(
-                "it is the log of the cluster {other}, and pmmpi could not find out with `scontrol show config` whether \
-                 this is that cluster ({}); run this command by hand to find the problem",
+                "it is the log of the cluster {other}, and pmmpi could not find out with `scontrol show config` \
+                 whether this is that cluster ({}); run this command by hand to find the problem",
                 error.why.brief()
             ),
         };
