@@ -46,8 +46,6 @@ pub fn for_place(text: String, file: Option<&Path>) -> String {
 
 /// The JSON of a result.
 pub fn json(value: &impl Serialize) -> Result<String, Failure> {
-    json::of(value).map_err(|e| Failure {
-        code: PARTIAL,
-        message: format!("cannot write the result as JSON: {e}"),
-    })
+    json::of(value)
+        .map_err(|e| Failure { code: PARTIAL, message: format!("cannot write the result as JSON: {e}") })
 }
