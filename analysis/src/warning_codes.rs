@@ -74,9 +74,9 @@ codes! {
         "a file of an archive lacks the columns class.*, so --class-by has no effect on its runs: these runs keep \
          the class that the file names, or have no class"
     BimodalClass "bimodal-class"
-        "The nodes of a class form two groups: they may be two kinds of nodes."
-        "If they are two kinds, give each kind its own label: nodes with different labels are in different \
-         classes."
+        "The nodes of a class form two groups: perhaps the class has two kinds of nodes."
+        "If the class has two kinds of nodes, give each kind its own label: nodes with different labels are in \
+         different classes."
         "90 nodes of a class are fast and 10 nodes are 6.0 % slower (./hpl)"
     ClassMoved "class-moved"
         "Most nodes of a class became slower."
@@ -94,14 +94,14 @@ codes! {
          alphabetical order."
         "b.pmr has the run id of a.pmr, but different contents"
     CoresDiffer "cores-differ"
-        "Nodes of a class have different numbers of hardware threads, or a kernel of a screen used \
-         different numbers of hardware threads on them. Such nodes may be slower or faster for this reason \
-         alone."
+        "Nodes of a class have different numbers of hardware threads, or a kernel of a screen used different \
+         numbers of hardware threads on nodes of a class. This difference alone can make a node slower or \
+         faster."
         "Look for the reason: SMT, cores that are offline, a cgroup, a bound rank (--cores rank). If the nodes differ on \
          purpose, compare only equal nodes: pmmpi report --class-by cpu,microcode,memory,kernel,command,ranks,labels,hardware_threads."
         "nodes of a class use different numbers of hardware threads: 64 on 18 nodes, 32 on 2 nodes (n03, n07)"
     CutSession "cut-session"
-        "`--since` is inside a session: the report has only the later runs of this session."
+        "The time of `--since` is inside a session, so the report has only the later runs of this session."
         "Choose a time before or after the session."
         "--since is inside session s31: the report has neither the earlier runs of this session nor their \
          medians"
@@ -110,11 +110,12 @@ codes! {
         "Copy the file again from the machine that measured the run."
         "run.pmr: is damaged: its checksum does not match"
     DependentRuns "dependent-runs"
-        "Successive runs of a node are alike, so they give less information than the same number of \
-         independent runs. The verdicts allow for this, but the intervals of medians do not: these intervals \
-         are too narrow."
-        "Leave more time between the runs of a node: `pmmpi repeat --compare` runs a second launch command between two \
-         runs. Or start the launches one by one, with pauses, and give all runs the same label `session`."
+        "Successive runs of a node are alike, so they give less information than the same number of independent \
+         runs. The verdicts take this into account. The intervals of medians do not: these intervals are too \
+         narrow."
+        "Leave more time between the runs of a node. For example, use `pmmpi repeat --compare`, which runs a \
+         second launch command between two runs. Or start the launches one by one, with pauses, and give all \
+         runs the same label `session`."
         "successive runs of a node are alike (correlation 0.6): 7 runs of a node give as much information as \
          2.1 independent runs; the 98.4 % interval of a median contains the true median with a probability of \
          only about 82 % (./hpl)"
@@ -123,8 +124,8 @@ codes! {
         "The disk may have been full. Measure again."
         "run.pmr: is empty"
     EndedEarly "ended-early"
-        "A screen ended before all its rounds, for example because a process of pmmpi was killed, a node stopped, a signal \
-         came, or pmmpi could not save a run."
+        "A screen ended before all its rounds were complete. Examples of reasons: a process of pmmpi was killed, \
+         a node stopped, pmmpi received a signal, or pmmpi could not save a run."
         "The report uses the saved rounds. If the warning names a node, examine this node. Then screen \
          again."
         "a screen ended early: n3 (rank 3): the process of pmmpi was killed, has failed or does not answer \
@@ -136,7 +137,7 @@ codes! {
         "places of the ranks when the job ended: ranks 0, 1 at the end of region `solve`; rank 2 elsewhere"
     ExpectedOfNothing "expected-of-nothing"
         "`--expect` names a region or a probe that the program never entered."
-        "Compare the name with the program's calls of pmmpi_begin and pmmpi_probe_begin."
+        "Compare this name with the names in the program's calls of pmmpi_begin and pmmpi_probe_begin."
         "--expect names `slove`, but the program has no such region or probe"
     FailedRun "failed-run"
         "The program failed on a rank, a rank ended too early, or a node was lost. For medians and verdicts, \
@@ -190,10 +191,11 @@ codes! {
         "clocks with rate errors of at most 100 ppm do not explain the stamps; only rate errors of at least \
          1500.0 ppm would explain them; suspect clocks: n0222"
     KernelFailedEverywhere "kernel-failed-everywhere"
-        "In a screen, a kernel or the user's program failed on all nodes in all rounds, so it measured nothing. \
-         Lists of nodes to avoid ignore these failures, even in a screen of one node."
-        "Check the options of the kernel (for example --disk, --memory or --blas) or the program, then what all nodes \
-         share. With only one node, the node itself may be the reason: screen it with other nodes."
+        "In a screen, a kernel or the user's program failed on all nodes in all rounds, and so measured nothing. \
+         pmmpi puts no node on a list of nodes to avoid because of these failures, even in a screen of one node."
+        "Check the options of the kernel (for example --disk, --memory or --blas) or the program. Then check \
+         what all nodes share. In a screen of one node, the node itself may be the reason: screen this node \
+         together with other nodes."
         "the kernel disk failed on all 4 nodes in all rounds; on n1: Cannot create /nowhere/.pmmpi-screen-1f: No such \
          file or directory (os error 2); choose an existing folder in which you may write"
     LateNode "late-node"
@@ -203,9 +205,9 @@ codes! {
          and regions (`node_waits` in --format json)."
         "the other 3 nodes waited at least 1.50 s for n0222, 5.0 % of the job; rank 7 of this node came last"
     LaterSessions "later-sessions"
-        "The input of a screen has sessions that began after this screen, for example because another screen has \
-         written to the archive meanwhile, or because the clock of a screen was wrong. The report does not count these \
-         sessions: each node is judged by this screen and by earlier sessions."
+        "The input of a screen has sessions that began after this screen. Perhaps another screen has written to \
+         the archive meanwhile, or the clock of a screen was wrong. The report does not count these sessions: it \
+         judges each node by this screen and by earlier sessions."
         "Do nothing if another screen began meanwhile. Otherwise check the clock of the first node of each screen."
         "the input has 1 session that began after this screen: the report does not count it"
     MediansBehind "medians-behind"
@@ -333,19 +335,21 @@ codes! {
         "Choose sets without runs in common."
         "A and B have 7 runs in common: the comparison does not use them"
     SlewedClock "slewed-clock"
-        "During the run, a node's clock was faster or slower than --max-drift-ppm allows. The bounds are \
-         still valid, because pmmpi widened them by this rate error."
+        "During the run, a node's clock was too fast or too slow: its rate error was larger than --max-drift-ppm \
+         allows. The bounds are still valid, because pmmpi widened them by this rate error."
         "The node's time service is correcting a large clock error: look at `chronyc tracking` or `ntpq -p`."
         "the clock of n0222 ran 500 ppm fast during the run; the bounds of the run allow for 600 ppm"
     SplitByLabel "split-by-label"
         "A label, such as the number of the job, has many different values in runs that are otherwise equal: the number \
          of values is more than half the number of runs. Each value makes a class of its own, so the report does \
          not compare runs with different values."
-        "Use the label `run` for a name of the run. Or leave labels out of the class: --class-by cpu,microcode,memory,kernel,command,ranks."
+        "To give names to runs, use the label `run`: this label does not change the class of a run. Or leave \
+         labels out of the class: --class-by cpu,microcode,memory,kernel,command,ranks."
         "the label job has 7 values in 7 runs of ./hpl: the report does not compare runs with different values"
     TimeOrder "time-order"
-        "Nodes were measured at different times or in different rounds, and their elapsed times seem to \
-         depend on this. The report cannot tell a slow node from a slow hour."
+        "Nodes were measured at different times or in different rounds, and their elapsed times seem to depend \
+         on the time or round. The report cannot find out whether a node is slow, or whether all nodes were slow \
+         when this node was measured."
         "Measure all nodes in rounds: each node once, then each node again."
         "nodes measured one after another have similar times (von Neumann's ratio 0.31; about 2 if the order \
          has no effect): the moment of the measurement may explain a slowdown of up to 7.9 %; therefore a \
@@ -368,8 +372,8 @@ codes! {
         "--events: rank 0 cannot count cycles: not counted by this processor and Linux kernel (a virtual \
          machine without counters?)"
     UndatedReset "undated-reset"
-        "`--resets` names nodes, but the start of some runs of these nodes is not known. These runs may be \
-         before or after the maintenance."
+        "`--resets` names nodes, but the start of some runs of these nodes is not known. The report does not \
+         know whether these runs were before or after the maintenance."
         "Give the start times in the column `started` of the input, or mark the runs after the maintenance \
          with the column or label `maintenance`."
         "--resets names 1 node with runs whose start is not known: n0007"
@@ -409,8 +413,8 @@ codes! {
          in another input."
         "--resets names 2 nodes that the input does not have: n0999, node7"
     UnmeasuredReset "unmeasured-reset"
-        "`--resets` names nodes that have no time after their last maintenance. For such a node, the report can only \
-         show the state before the maintenance."
+        "For some nodes that `--resets` names, there is no elapsed time after the last maintenance. For such a \
+         node, the report can only show the state before the maintenance."
         "Measure these nodes again."
         "--resets names 1 node without a time after the maintenance: n0007"
     UnpairedRuns "unpaired-runs"
@@ -421,7 +425,7 @@ codes! {
     UnreadPath "unread-path"
         "pmmpi takes the names of nodes from the paths of files, but these paths also differ in a part that \
          pmmpi did not read. If this part is the name of the node, several nodes look like one node."
-        "Say what each part of a path is, with --path-pattern; docs/import.md describes patterns."
+        "Describe the parts of the paths with --path-pattern; docs/import.md describes patterns."
         "pmmpi took the names of nodes from the paths of 35 files (hpl/cn017/run3/HPL.out: node run3), but \
          another part of these paths differs, too: cn016, cn017, cn018, ...; if this part is the node, use \
          --path-pattern '{node}/{run}/HPL.out'"

@@ -22,7 +22,7 @@ PMMPI_LIBDIR  the folder of libpmmpi_agent.so, pmmpi-topology, pmmpi-names,
 );
 pub const LIST_ENVIRONMENT: PageSection = (
     "ENVIRONMENT",
-    "PMMPI_LIBDIR  the folder of pmmpi-names, which knows the event names of vendors
+    "PMMPI_LIBDIR  the folder of pmmpi-names, which has the event names of vendors
               (default: ../lib/pmmpi relative to pmmpi's own folder, or else
               pmmpi's own folder)",
 );
@@ -35,9 +35,10 @@ these functions and all other collective functions in the same order. With
 --regions pcontrol, MPI_Pcontrol(N) with N >= 2 leaves the region that an earlier
 call of MPI_Pcontrol entered, and enters region N. MPI_Pcontrol(-N) leaves region
 N. MPI_Pcontrol(0) pauses the recording of regions on its rank, and
-MPI_Pcontrol(1) resumes the recording. Without this option pmmpi only passes
-MPI_Pcontrol on and adds no barrier. With --regions off, pmmpi_begin and pmmpi_end
-add no barrier either, and pmmpi records no probes.",
+MPI_Pcontrol(1) resumes the recording. Without --regions pcontrol, pmmpi only
+passes each call of MPI_Pcontrol to the MPI library, and adds no barrier. With
+--regions off, pmmpi_begin and pmmpi_end also add no barrier, and pmmpi records no
+probes.",
 );
 const FILES: PageSection = (
     "FILES",
@@ -61,8 +62,8 @@ pub const VALIDATE: [PageSection; 2] = [
     (
         "ENVIRONMENT",
         "PMMPI_TRUST     the folder for the results
-XDG_STATE_HOME  without PMMPI_TRUST, the results are in the folder pmmpi below this
-                folder (default: ~/.local/state)",
+XDG_STATE_HOME  if PMMPI_TRUST is not set, the results are in the folder pmmpi below
+                this folder (default: ~/.local/state)",
     ),
     ("FILES", "trust-CPU.json  the results for one kind of processor"),
 ];
@@ -95,9 +96,9 @@ pub fn exit_status(command: &str) -> String {
 }
 
 const MEASURING_STATUS: &str = "\
-The exit status of the program. If a signal ended the program, pmmpi ends itself
-with the same signal. repeat: the status or the signal of the first launch that
-failed. The statuses of pmmpi itself:
+pmmpi ends with the exit status of the program. If a signal ended the program,
+pmmpi ends itself with the same signal. `pmmpi repeat` ends with the status or the
+signal of the first launch that failed. The statuses of pmmpi itself:
 124  pmmpi ended the program because of --timeout
 125  pmmpi itself failed (if possible, before the program starts), or the command
      line is wrong
@@ -119,14 +120,14 @@ const SCREEN_STATUS: &str = "\
 126  the program that the screen measures, or pmmpi-report, cannot be executed
 127  the program that the screen measures, or pmmpi-report, was not found";
 const DOCTOR_STATUS: &str = "\
-0    no check is broken (with --fail-on limits: no check is broken or limits)
-1    without --fail-on: a check is broken; or pmmpi could not write the result
+0    no check is `broken` (with --fail-on limits: all checks are `ok`)
+1    without --fail-on: a check is `broken`; or pmmpi could not write the result
 2    the command line is wrong
-3    --fail-on broken: a check is broken; --fail-on limits: a check is broken or
-     limits";
+3    --fail-on broken: a check is `broken`; --fail-on limits: a check is `broken`
+     or `limits`";
 const VALIDATE_STATUS: &str = "\
-0    pmmpi found no event unusable
-1    at least one event is unusable, or pmmpi could not write the result
+0    no event is `unusable`
+1    at least one event is `unusable`, or pmmpi could not write the result
 2    the command line is wrong";
 const LIST_STATUS: &str = "\
 0    success

@@ -68,7 +68,7 @@ fn report_help() -> String {
         "SLOWER: how much slower a node is than its class in the node's latest session.
 Class: nodes with the same processor, microcode, memory, Linux kernel, work.
 {EXIT_STATUS}
---fail-on: 3 if a condition is true, 4 if that is unclear (docs/exit-status.md).
+--fail-on: 3 if a condition is true, 4 if this is unclear (docs/exit-status.md).
 Select: --since T, --until T, --node LIST, --class C, --run ID, --where K=V.
 Also: --by, --correlate, --against, --path-pattern, --metric: man pmmpi-report.
 Example: pmmpi report --format json a.pmr | jq '.nodes[].verdict'"
@@ -93,7 +93,7 @@ fn compare_help() -> String {
 session:NAME, label:KEY=VALUE, time:FROM..TO. SLOWER: how much slower B is.
 VISIBLE (docs/compare.md): pmmpi finds 95 % of true differences of this size.
 {EXIT_STATUS}
---fail-on: 3 if a condition is true, 4 if that is unclear.
+--fail-on: 3 if a condition is true, 4 if this is unclear.
 Select: --since T, --until T, --node LIST, --class C, --run ID, --where K=V.
 All options: man pmmpi-compare.
 Example: pmmpi compare label:blas=mkl label:blas=openblas --fail-on slower:2%"
@@ -239,7 +239,7 @@ pub struct Select {
     /// A run that pmmpi measured: its id, the beginning of its id, or its short id (column RUN)
     #[arg(long = "run", value_name = "ID", hide = true)]
     pub runs: Vec<RunName>,
-    /// Runs with this label or fact, or rows of other tools with this value in the column LABEL
+    /// Runs whose label or fact LABEL has the value VALUE; rows of other tools with VALUE in the column LABEL
     #[arg(long = "where", value_name = "LABEL=VALUE", hide = true)]
     pub labels: Vec<LabelValue>,
 }
@@ -262,7 +262,7 @@ impl Select {
 /// Values that other tools' results lack.
 #[derive(Args)]
 pub struct OfOthers {
-    /// Name of the node in other tools' results, unless --path-pattern or a field `node` gives it
+    /// Name of the node in other tools' results, unless --path-pattern or a field `node` gives this name
     #[arg(long, value_name = "NODE", hide = true)]
     pub default_node: Option<String>,
     /// In results of other tools, use the metric NAME as elapsed time
@@ -366,7 +366,7 @@ pub enum FailOn {
     Wrong,
     /// A run failed or is not complete
     Failed,
-    /// A node could not be judged (exit status 4)
+    /// The report could not judge a node (exit status 4)
     Unjudged,
 }
 

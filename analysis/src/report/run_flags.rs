@@ -76,9 +76,9 @@ impl RunFlag {
                  launcher binds the ranks"
             }
             Self::MoreRanksThanCores => {
-                "the ranks of a node share cores, because they may run on fewer cores than there are ranks. \
-                 If they may also run on fewer hardware threads than there are ranks, ranks wait for each \
-                 other"
+                "a node has more ranks than cores that these ranks may use, so ranks share cores. If the \
+                 node also has more ranks than hardware threads that these ranks may use, ranks wait for \
+                 each other"
             }
             Self::MovedRanks => {
                 "a rank began its work on one core, and ended its work on another core: the Linux kernel moved the rank"

@@ -101,8 +101,8 @@ pub struct MeasurementArgs {
     /// Count in this scope: task (default), core or socket
     #[arg(long, value_name = "WHERE", value_enum, hide_possible_values = true)]
     pub scope: Option<ScopeArg>,
-    /// Number of instructions that you expect: instructions=N of one rank in the whole work, or
-    /// PART:instructions=N of one rank in one entry of the region PART (or of one entry of the probe PART)
+    /// Number of instructions that you expect. instructions=N: of one rank in the whole work.
+    /// PART:instructions=N: of one rank in one entry of the region PART, or of one entry of the probe PART
     #[arg(long, value_name = "WHAT", hide = true)]
     pub expect: Vec<String>,
     /// Allow clock rate errors of up to N ppm
