@@ -340,9 +340,9 @@ codes! {
         "The node's time service is correcting a large clock error: look at `chronyc tracking` or `ntpq -p`."
         "the clock of n0222 ran 500 ppm fast during the run; the bounds of the run allow for 600 ppm"
     SplitByLabel "split-by-label"
-        "A label, such as the number of the job, has many different values in runs that are otherwise equal: the number \
-         of values is more than half the number of runs. Each value makes a class of its own, so the report does \
-         not compare runs with different values."
+        "Runs that are otherwise equal have many different values of a label, such as the number of the job. The \
+         number of values is more than half the number of runs. Each value makes a class of its own, so the \
+         report does not compare runs with different values."
         "To give names to runs, use the label `run`: this label does not change the class of a run. Or leave \
          labels out of the class: --class-by cpu,microcode,memory,kernel,command,ranks."
         "the label job has 7 values in 7 runs of ./hpl: the report does not compare runs with different values"

@@ -106,10 +106,10 @@ signal of the first launch that failed. The statuses of pmmpi itself:
 127  the program was not found";
 const SCREEN_STATUS: &str = "\
 0    the screen is complete, and no condition of --fail-on or --gate is true
-1    the screen ended early, or a signal came before pmmpi changed nodes; or pmmpi
-     could not use some input; or, after the last round, pmmpi could not add the
-     runs to the archive, could not read or change a node in Slurm, could not use
-     the log (--log), or marked no node because of --max-nodes
+1    one of these: the screen ended early; a signal came before pmmpi changed nodes;
+     pmmpi could not use some input; after the last round, pmmpi could not add the
+     runs to the archive, read or change a node in Slurm, or use the log (--log);
+     pmmpi marked no node because of --max-nodes
 2    the command line is wrong; --apply: the user has no right to change nodes in
      Slurm
 3    --fail-on: the condition is true; --gate: a node is not fit to return
