@@ -90,9 +90,9 @@ pub fn print() {
         "false, so the precision is 0. In the row \"one of them bad\", a changed node is slow only in one"
     );
     println!(
-        "earlier session, so it should not be SLOWED: a recall of 0 is right. A dash means that there is"
+        "earlier session. The node should not be SLOWED, so a recall of 0 is right. A dash means that there"
     );
-    println!("nothing to count.\n");
+    println!("is nothing to count.\n");
     println!(
         "| fleets | precision | recall | recall, 2-3 % slower | recall, 3-5 % slower | recall, > 5 % slower | by class | since right | at least true | SLOWED \
          per fleet | FASTER | SUSPECT |"
@@ -130,10 +130,12 @@ pub fn print() {
         "LATEST\", \"UNSTEADY\" and \"CREEP\" show shares of the found nodes; the other found nodes are STEPS."
     );
     println!(
-        "The column \"the bad session is named\" is about the changed nodes that are not SLOWED: it shows"
+        "The column \"the bad session is named\" counts only the changed nodes that are not SLOWED. It shows"
     );
-    println!("the share for which the report names the first changed session, and no other session, as bad.");
-    println!("The last column is the share of the healthy nodes for which the report names a bad session.\n");
+    println!(
+        "the share of these nodes for which the report names only the first changed session as bad. The last"
+    );
+    println!("column is the share of the healthy nodes for which the report names a bad session.\n");
     println!(
         "| fleets | STEP or LATEST | UNSTEADY | CREEP | the bad session is named | healthy nodes with a bad session |"
     );
@@ -152,12 +154,12 @@ fn whole_class() {
         "The whole class: each session makes all nodes slower or faster together, with a normal distribution."
     );
     println!(
-        "The spread is its standard deviation. The table shows the share of 200 healthy classes of 50 nodes"
+        "The spread is the standard deviation of this distribution. The table shows the share of 200 healthy"
     );
     println!(
-        "in which the report finds a change of the class. Such a change is real, because all nodes show it,"
+        "classes of 50 nodes in which the report finds a change of the class. Such a change is real, because"
     );
-    println!("but it does not last.\n");
+    println!("all nodes show it, but it does not last.\n");
     println!("| spread of the sessions | 2 sessions | 3 | 6 | 12 | 52 |\n|---|---|---|---|---|---|");
     for common_sd in [0.002, 0.005, 0.01, 0.02] {
         let share = |sessions: usize| {

@@ -90,10 +90,10 @@ fn reference() {
     );
     println!("z > 3.5\" and \"fixed > 5 %\" are simple rules for comparison");
     println!(
-        "(`analysis/examples/simulate/methods.rs`). The last row counts runs, not nodes: it is pmmpi's test"
+        "(`analysis/examples/simulate/methods.rs`). The last row shows pmmpi's test for slow runs, and counts"
     );
     println!(
-        "for slow runs. This test uses Benjamini-Hochberg (BH) at 1 % over all runs of the class. A run is"
+        "runs, not nodes. This test uses Benjamini-Hochberg (BH) at 1 % over all runs of the class. A run is"
     );
     println!("found if it passes this test and is more than 2 % slower than the median of its node.\n");
     for count in [FLEETS, MANY] {
@@ -111,21 +111,21 @@ fn reference() {
 fn robustness() {
     println!("## Other fleets\n");
     println!(
-        "{FLEETS} fleets per row. If a row names a verdict, the nodes with this verdict count as found. \"Or more\""
+        "{FLEETS} fleets per row. If a row names a verdict, the nodes with this verdict count as found. In rows"
     );
     println!(
-        "also counts the nodes with a stronger verdict; the order is SUSPECT, SLOW-TAIL, SLOW. With 3 runs,"
+        "with \"or more\", nodes with a stronger verdict count, too. From weak to strong, the verdicts are"
     );
     println!(
-        "no node is SLOW-TAIL or SLOW. If a method finds nothing, the table shows a precision of 1.000. In"
+        "SUSPECT, SLOW-TAIL, SLOW. With 3 runs, no node is SLOW-TAIL or SLOW. If a method finds nothing, the"
     );
     println!(
-        "rows with \"two kinds of nodes\", a third of the nodes are of a slower kind: healthy nodes of this"
+        "table shows a precision of 1.000. In rows with \"two kinds of nodes\", a third of the nodes are of a"
     );
     println!(
-        "kind are 15 % slower than healthy nodes of the other kind. A node counts as slow only if it is slow"
+        "slower kind: healthy nodes of this kind are 15 % slower than healthy nodes of the other kind. A node"
     );
-    println!("for its kind.\n");
+    println!("counts as slow only if it is slow for its kind.\n");
     heading();
     let five = Recipe { slow_node_share: 0.05, ..Recipe::default() };
     for (name, score) in cases::of_methods(&five, 0..FLEETS) {
@@ -300,7 +300,7 @@ fn why() {
         "is worse. The column \"none\" shows the share without a cause. In rows with three causes, each of"
     );
     println!(
-        "three quantities makes up a third of the slowdown; there, the cause \"mixed\" counts as right.\n"
+        "three quantities makes up a third of the slowdown; in these rows, the cause \"mixed\" counts as right.\n"
     );
     for (title, nodes, slow, fleets) in [
         ("2000 nodes, 5 % of them slow", 2000, 0.05, FLEETS),

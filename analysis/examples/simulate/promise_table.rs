@@ -36,45 +36,41 @@ pub fn print(part: u64) {
         "The recall and the results about SLOW nodes count the nodes with the verdict SLOW; in a class of"
     );
     println!(
-        "fewer than 20 nodes, they also count SLOW-TAIL. Three results are about the nodes that are SLOW or"
+        "fewer than 20 nodes, they also count SLOW-TAIL. Three results count the nodes that are SLOW or"
     );
     println!(
-        "SLOW-TAIL, in all classes. \"`slower_by_at_least` true\" is the share of these nodes for which this"
+        "SLOW-TAIL, in classes of any size. \"`slower_by_at_least` true\" is the share of these nodes that are"
     );
     println!(
-        "limit is true. \"Slower by 3 %\" is the share of these nodes that are really more than 3 % slower."
+        "really slower by at least this value. \"Slower by 3 %\" is the share of these nodes that are really"
     );
     println!(
-        "\"Pairs of nodes with SLOW-TAIL or more, in the wrong order\" is the share of the pairs of these"
+        "more than 3 % slower. \"Pairs of nodes with SLOW-TAIL or more, in the wrong order\" is the share of"
     );
     println!(
-        "nodes in which the report lists the less slow node first. (A pair counts only if its nodes differ by"
+        "the pairs of these nodes in which the report lists the less slow node first. (A pair counts only if"
     );
     println!(
-        "more than 1 %.) \"Warned\" is the share of the fleets for which the report gives the warning that"
+        "its nodes differ by more than 1 %.) \"Warned\" is the share of the fleets for which the report gives"
     );
     println!(
-        "fits the row: `few-anchors`, `round-effects`, `time-order`, `dependent-runs`, `unequal-runs` or"
+        "the warning that fits the row: `few-anchors`, `round-effects`, `time-order`, `dependent-runs`,"
     );
     println!(
-        "`bimodal-class`. \"Rounding warned\" refers to `rounded-times`, \"noise warned\" to `noise-floor`,"
+        "`unequal-runs` or `bimodal-class`. \"Rounding warned\" refers to `rounded-times`, \"noise warned\" to"
+    );
+    println!("`noise-floor`, \"round effects warned\" to `round-effects`, \"composition warned\" to");
+    println!(
+        "`composition-changed`, and \"class warned\" to `class-moved`. \"Class moved\" means that the report"
     );
     println!(
-        "\"round effects warned\" to `round-effects`, \"composition warned\" to `composition-changed`, and"
+        "finds a change of the class. \"Drains\" are nodes that the report advises you to drain. A drain is"
     );
     println!(
-        "\"class warned\" to `class-moved`. \"Class moved\" means that the report finds a change of the"
+        "false if the node is at most 5 % slower than the median of the other nodes. \"Stated\" is the limit"
     );
-    println!(
-        "class. \"Drains\" are nodes that the report advises to drain. A drain is false if the node is at"
-    );
-    println!(
-        "most 5 % slower than the median of the other nodes. \"Stated\" is the limit that pmmpi promises, or"
-    );
-    println!(
-        "the condition for the warning. It is empty if pmmpi promises nothing. We chose the methods and the"
-    );
-    println!("limits with other seeds than those of this page.\n");
+    println!("that pmmpi promises, or the condition for the warning. This column is empty if pmmpi promises");
+    println!("nothing. We chose the methods and the limits with other seeds than those of this page.\n");
     println!("| case | fleets | result | stated | measured |\n|---|---|---|---|---|");
     for Case { name, fleets, rates, stated } in cases() {
         let fleets = (fleets / part).max(1);

@@ -16,21 +16,21 @@ pub fn print() {
         "0.3 % and nodes by 1.5 %. Counters vary by 10 % between the runs of a node, and by 10 % between"
     );
     println!(
-        "nodes; a third of the {OTHERS} counters count only few events. Slow runs are 10 to 30 % slower. If a"
+        "nodes; a third of the {OTHERS} counters count only few events. Slow runs are 10 to 30 % slower. If a row"
     );
     println!(
-        "row does not say otherwise, 1 % of the runs are slow, and the two counters count 1.5 to 2.2 times"
+        "names no other values, 1 % of the runs are slow. The two counters count 1.5 to 2.2 times as much in"
     );
     println!(
-        "as much in slow runs, as in the SC18 paper ([method.md](method.md#why-causes)). In the row with"
+        "slow runs, as in the SC18 paper ([method.md](method.md#why-causes)). In the row with constant counts"
     );
     println!(
-        "constant counts per second, the two counters are proportional to the time, with a variation of"
+        "per second, the two counters are proportional to the time, with a variation of 3 %. In rows with"
     );
     println!(
-        "3 %. In rows with \"nothing\", no counter and no fact goes with slowness; in the row with DIMMs,"
+        "\"nothing\", no counter and no fact goes with slowness; in the row with DIMMs, only the number of"
     );
-    println!("only the number of DIMMs does.");
+    println!("DIMMs does.");
     println!();
     println!(
         "A finding, within or between nodes, is false if the counter or fact has nothing to do with the time."
@@ -42,13 +42,15 @@ pub fn print() {
         "of them is false, too. \"Only counts longer\" is the share of the found counters that the report"
     );
     println!(
-        "marks with \"=time\". For such a counter, the report finds no higher count per second in slow runs,"
+        "marks with \"=time\". For such a counter, the report finds no higher count per second in slow runs:"
     );
     println!(
-        "so perhaps the counter only counts for a longer time. \"Mean rho\" is the mean correlation (rho) of"
+        "perhaps the count is higher only because the run is longer. \"Mean rho\" is the mean correlation (rho)"
     );
-    println!("the two counters with the time. \"Intervals that contain the true value\" is the share of the");
-    println!("intervals of rho that contain this mean.\n");
+    println!(
+        "of the two counters with the time. \"Intervals that contain the true value\" is the share of the"
+    );
+    println!("intervals of rho that contain the mean rho.\n");
     println!(
         "| case | fleets | found within nodes | fact found between nodes | only counts longer | mean rho | \
          intervals that contain the true value | classes with a false finding | \
