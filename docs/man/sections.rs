@@ -121,7 +121,7 @@ const SCREEN_STATUS: &str = "\
 127  the program that the screen measures, or pmmpi-report, was not found";
 const DOCTOR_STATUS: &str = "\
 0    no check is `broken` (with --fail-on limits: all checks are `ok`)
-1    without --fail-on: a check is `broken`; or pmmpi could not write the result
+1    pmmpi could not write the result; or, without --fail-on, a check is `broken`
 2    the command line is wrong
 3    --fail-on broken: a check is `broken`; --fail-on limits: a check is `broken`
      or `limits`";

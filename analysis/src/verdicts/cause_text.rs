@@ -192,7 +192,7 @@ fn of_cause(cause: &Cause) -> String {
         ),
         CauseKind::Imbalance => {
             format!(
-                "relative to the mean of the node's ranks, the busiest rank worked {more} longer than usual"
+                "the ratio of the busiest rank's work to the mean work of the node's ranks is {more} higher than usual"
             )
         }
         CauseKind::Cpus => format!("its ranks had {less} fewer hardware threads"),

@@ -52,7 +52,12 @@ fn job_bounds(text: &mut String, job: &StampedBounds) {
     if elapsed.consistent {
         line(
             text,
-            &format!("  consistent: clock rate errors of {rate:.3} ppm are enough to explain the stamps"),
+            &match rate >= 0.0005 {
+                true => {
+                    format!("  consistent: with clock rate errors of {rate:.3} ppm, the stamps fit together")
+                }
+                false => "  consistent: without any clock rate error, the stamps fit together".to_owned(),
+            },
         );
         return;
     }
