@@ -122,7 +122,7 @@ fn folders_of_the_launcher_point_one_way() {
 fn folders_of_the_analysis_point_one_way() {
     let order = [
         "memory",
-        "warning_codes",
+        "warnings",
         "recorded",
         "stats",
         "table",

@@ -2,7 +2,7 @@
 //! later versions may only add keys.
 //!
 //! Which runs belong to A and B, which of them belong together, and what limits the result belongs here. The formulas
-//! are in [`crate::stats::two_sets`], the texts in [`crate::render::comparison`], and the exit status is in `cli`.
+//! are in [`crate::stats::two_sets`], the texts in [`crate::render`], and the exit status is in `cli`.
 
 mod differences;
 mod earlier_screens;
@@ -12,12 +12,11 @@ mod side;
 mod units;
 pub mod with_baseline;
 
-use crate::input::Input;
+use crate::input::{Input, input_warnings};
 use crate::report::run::RunReport;
-use crate::report::warnings;
 use crate::stats::two_sets::CompareSettings;
 use crate::table::node_class::ClassBy;
-use crate::warning_codes::Warning;
+use crate::warnings::Warning;
 use selector::Selector;
 use serde::Serialize;
 use side::Side;
@@ -92,7 +91,7 @@ pub struct ClassComparison {
     /// Number of nodes on which runs of A and B took turns.
     pub in_turns: usize,
     /// Why a value is null.
-    pub null_reasons: BTreeMap<&'static str, String>,
+    pub null_reasons: BTreeMap<&'static str, ComparisonNull>,
 }
 
 /// A node, or a job on several nodes.
@@ -117,7 +116,7 @@ pub struct NodeComparison {
     /// True if the difference is certain.
     pub different: bool,
     /// Why a value is null.
-    pub null_reasons: BTreeMap<&'static str, String>,
+    pub null_reasons: BTreeMap<&'static str, ComparisonNull>,
 }
 
 /// A region or a metric of a class.
@@ -140,7 +139,16 @@ pub struct MetricComparison {
     /// True if the difference is certain.
     pub different: bool,
     /// Why a value is null.
-    pub null_reasons: BTreeMap<&'static str, String>,
+    pub null_reasons: BTreeMap<&'static str, ComparisonNull>,
+}
+
+/// Why a value of a comparison is null.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ComparisonNull {
+    /// Too few runs show how much the times vary.
+    FewRuns,
+    /// Some values are 0 or below, so there is no ratio.
+    NotPositive,
 }
 
 /// The input for A and B: one input that contains both, or one input for each.
@@ -157,24 +165,24 @@ impl Inputs {
         self.0.iter().any(Input::is_partial)
     }
 
-    fn warnings(&self) -> Vec<Warning> {
+    /// The warnings about the inputs, in no order. Two inputs may have the same warning.
+    pub fn warnings(&self) -> Vec<Warning> {
         let of = |input: &Input<RunReport>| {
             let mut all = input.warnings.clone();
-            all.extend(warnings::of_results(&input.results));
-            all.extend(warnings::without_time(input.without_time));
+            all.extend(input_warnings::of_results(&input.results));
+            all.extend(input_warnings::without_time(input.without_time));
             all
         };
-        let mut all: Vec<Warning> = self.0.iter().flat_map(of).collect();
-        all.sort();
-        all.dedup();
-        all
+        self.0.iter().flat_map(of).collect()
     }
 }
 
 impl Comparison {
-    /// Compares the runs. The error says why there is nothing to compare. `names` are what the user typed.
+    /// Compares the runs. The error says why there is nothing to compare. `warnings` are those about the inputs, and
+    /// `names` are what the user typed.
     pub fn new(
         inputs: &Inputs,
+        mut warnings: Vec<Warning>,
         names: [&str; 2],
         selectors: [&Selector; 2],
         by: &ClassBy,
@@ -201,12 +209,14 @@ impl Comparison {
         if matched.units.is_empty() {
             return Err(limits::nothing_in_common(&matched));
         }
-        let mut all = inputs.warnings();
-        all.extend(limits::about_shared(shared));
-        all.extend(limits::about_blocks(&matched, selectors));
-        all.extend(limits::about_unmatched(&matched));
         let (classes, nodes) = differences::times(&matched, settings);
-        all.extend(limits::about_few(&nodes));
+        let limits = [
+            limits::about_shared(shared),
+            limits::about_blocks(&matched, selectors),
+            limits::about_unmatched(&matched),
+            limits::about_few(&nodes),
+        ];
+        warnings.extend(limits.into_iter().flatten().map(Warning::from));
         let [a, b] = [0, 1].map(|set: usize| SetReport {
             name: names[set].to_owned(),
             runs: sides[set].runs.len(),
@@ -226,7 +236,7 @@ impl Comparison {
             classes,
             nodes,
             metrics: differences::metrics(&matched, settings),
-            warnings: all,
+            warnings,
         })
     }
 }

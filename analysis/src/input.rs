@@ -7,6 +7,7 @@
 pub(crate) mod archive_medians;
 mod files;
 pub mod importers;
+pub mod input_warnings;
 pub mod node_counters;
 pub mod node_rows;
 pub mod place_rows;
@@ -22,8 +23,8 @@ use crate::table::node_class::Class;
 use crate::table::run_name::ChosenRuns;
 use crate::table::selection::{LeftOut, RunSelection, Selected};
 use crate::table::{BOUNDS, NoTime, RunTable};
-use crate::warning_codes::{Warning, WarningCode};
-use files::{Split, code_of, is_partial, is_same, list, message_of, read_one};
+use crate::warnings::{InputWarning, Warning};
+use files::{Split, is_partial, is_same, list, read_one, warning_of};
 use importers::{Building, FileFormat, ResultRow, Results};
 use pmmpi::record::Run;
 use pmmpi::record::run_file::{EXTENSION, RunFileError};
@@ -267,15 +268,11 @@ impl<'a, T: Send, K: Fn(&Run) -> T + Sync> Reader<'a, T, K> {
         let mut files = Vec::new();
         for path in paths {
             match list(path) {
-                Ok(found) if found.is_empty() => self.input.reject(
-                    WarningCode::NoRunFiles,
-                    format!("{}: there is no run file in this folder", path.display()),
-                ),
+                Ok(found) if found.is_empty() => {
+                    self.input.reject(InputWarning::NoRunFiles { folder: path.clone() });
+                }
                 Ok(found) => files.extend(found),
-                Err(e) => self.input.reject(
-                    WarningCode::UnreadableFile,
-                    format!("{}: {}", path.display(), RunFileError::Unreadable(e)),
-                ),
+                Err(e) => self.input.reject(warning_of(path, &RunFileError::Unreadable(e))),
             }
         }
         // Complete runs first: if a run was saved in the end, its partial run is not read.
@@ -304,7 +301,7 @@ impl<'a, T: Send, K: Fn(&Run) -> T + Sync> Reader<'a, T, K> {
                 for ((file, bytes), run) in known_files.zip(before) {
                     match run {
                         Ok(run) => self.keep(file, run),
-                        Err(e) => self.input.reject(code_of(&e), message_of(file, &e)),
+                        Err(e) => self.input.reject(warning_of(file, &e)),
                     }
                     self.building.progress().add(*bytes);
                 }
@@ -318,11 +315,8 @@ impl<'a, T: Send, K: Fn(&Run) -> T + Sync> Reader<'a, T, K> {
         let run_id = &read.run.run_id;
         if let Some(first) = self.input.run_files.get(run_id) {
             if !is_partial(file) && !is_same(file, first) {
-                let (file, first) = (file.display(), first.display());
-                self.input.reject(
-                    WarningCode::ConflictingRun,
-                    format!("{file} has the run id of {first}, but different contents"),
-                );
+                let (file, first) = (file.to_owned(), first.clone());
+                self.input.reject(InputWarning::ConflictingRun { file, first });
             }
             return;
         }
@@ -444,8 +438,8 @@ impl<T> Input<T> {
         self.unusable > 0 || !self.results.unusable.is_empty() || self.results.rejected_rows > 0
     }
 
-    fn reject(&mut self, code: WarningCode, message: String) {
+    fn reject(&mut self, warning: InputWarning) {
         self.unusable += 1;
-        self.warnings.push(Warning::new(code, message));
+        self.warnings.push(warning.into());
     }
 }

@@ -6,7 +6,7 @@
 //!    each node, and the node's counts.
 //! 2. [`verdicts`] decides with the mathematics of [`stats`] which nodes and runs are slow, and why.
 //! 3. [`report`] is the whole answer as a value.
-//! 4. [`render`] and serde show it, and [`output`] writes it.
+//! 4. [`render`] says it in English and shows it in each format, and [`output`] writes it.
 //!
 //! Beside them, [`comparison`] compares two sets of runs, and [`export_archive`] keeps the table in an archive.
 //! [`recorded`] shows what else a run records, and [`stamps_csv`] computes bounds from stamps of other programs. This
@@ -26,4 +26,4 @@ pub mod stamps_csv;
 pub mod stats;
 pub mod table;
 pub mod verdicts;
-pub mod warning_codes;
+pub mod warnings;

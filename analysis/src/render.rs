@@ -27,6 +27,7 @@ pub mod recorded;
 mod run_spread;
 mod run_table;
 pub mod screen;
+pub mod sentences;
 mod tables_of_last_run;
 mod tabular;
 pub mod text;

@@ -10,18 +10,21 @@ mod cores_differ;
 pub mod counters;
 pub mod failed_runs;
 mod few_runs;
+pub mod flag_findings;
 pub mod gate;
 pub mod health;
 pub mod host_names;
 mod job_nodes;
 pub mod lateness;
 pub mod metrics;
+pub mod null_reasons;
 pub mod often_waited_for;
 pub mod places;
 pub mod probes;
 pub mod regions;
 pub mod run;
 pub mod run_flags;
+mod run_warnings;
 pub mod screen;
 mod screen_kernels;
 mod screen_times;
@@ -30,11 +33,10 @@ pub mod series;
 mod split_labels;
 mod turbo_flag;
 mod unread_paths;
-pub mod warnings;
 
 use crate::input::importers::{self, Decoding, Rejected, Results};
 use crate::input::place_source::PlaceSource;
-use crate::input::{self, Input};
+use crate::input::{self, Input, input_warnings};
 use crate::stats::node_counts::NAMES;
 use crate::stats::verdict_rule::Verdict;
 use crate::table::place_table::Level;
@@ -44,7 +46,7 @@ use crate::verdicts::class_report::{ClassReport, Reconfigured};
 use crate::verdicts::goes_with_slowness::ClassSlowness;
 use crate::verdicts::node_report::{DriftReport, FlakyReport, NodeReport, SlowRunReport};
 use crate::verdicts::{self, JudgeSettings, Verdicts, where_slow};
-use crate::warning_codes::Warning;
+use crate::warnings::Warning;
 use accounted::{Accounted, NodeGroup};
 use by_place::ByPlace;
 use failed_runs::FailedNode;
@@ -140,7 +142,7 @@ pub struct Report {
     /// The latest screen; `None` if no run is a round of `pmmpi screen`.
     #[serde(flatten)]
     pub screen: Option<ScreenReport>,
-    /// Warnings about the input and the whole report.
+    /// Warnings about the input and the whole report; [`crate::render::sentences::sort_warnings`] sorts them.
     pub warnings: Vec<Warning>,
 }
 
@@ -278,13 +280,13 @@ impl Report {
             ..
         } = judged;
         let mut all = input.warnings;
-        all.extend(warnings::of_results(&results));
-        all.extend(warnings::without_time(input.without_time));
-        all.extend(warnings::undated(input.left_out));
-        all.extend(judged.warnings);
-        all.extend(unread_paths::warning(&results.guessed_nodes));
-        all.extend(split_labels::warning(&runs, &classes));
-        all.extend(warnings::unusable_trust(trust));
+        all.extend(input_warnings::of_results(&results));
+        all.extend(input_warnings::without_time(input.without_time));
+        all.extend(input_warnings::undated(input.left_out));
+        all.extend(judged.warnings.into_iter().map(Warning::from));
+        all.extend(unread_paths::warning(&results.guessed_nodes).map(Warning::from));
+        all.extend(split_labels::warning(&runs, &classes).map(Warning::from));
+        all.extend(input_warnings::unusable_trust(trust));
         let source = PlaceSource::of(&results, &places.decoding);
         // The values of a kernel's hardware threads say where a node is slow.
         let has_threads = |run: &&RunReport| run.screened.as_ref().is_some_and(ScreenedRun::has_threads);
@@ -306,9 +308,9 @@ impl Report {
         if let Some(screen) = &mut screen {
             screen.later_history = later_history;
         }
-        all.extend(screen.iter_mut().flat_map(|screen| std::mem::take(&mut screen.warnings)));
-        all.extend(few_runs::warnings(&nodes, screen.as_ref(), &runs));
-        all.sort();
+        let of_kernels = screen.iter_mut().flat_map(|screen| std::mem::take(&mut screen.warnings));
+        all.extend(of_kernels.map(Warning::from));
+        all.extend(few_runs::warnings(&nodes, screen.as_ref(), &runs).into_iter().map(Warning::from));
         // The nodes that are not suspected run few rounds only.
         let min_runs =
             if kernels > 0 { settings.node.min_runs.min(FEWEST_ROUNDS) } else { settings.node.min_runs };

@@ -4,9 +4,9 @@
 //! What a verdict or a warning on nodes and classes needs of the table belongs here. Formulas on plain numbers belong
 //! in [`crate::stats`], and sentences and tables in [`crate::render`].
 
-mod cause_text;
 mod class_moved;
 pub mod class_report;
+mod class_warnings;
 pub mod fitness;
 pub mod goes_with_slowness;
 pub(crate) mod health;
@@ -16,6 +16,7 @@ mod judged_session;
 pub mod kernels_of_node;
 mod measured_again;
 mod measured_when;
+pub mod named_cause;
 pub mod node_report;
 pub mod null_reasons;
 mod odd_facts;
@@ -30,7 +31,7 @@ mod screen_of_few;
 mod settings_differ;
 pub mod slow_places;
 mod suspects;
-mod warnings;
+pub mod unusual_health;
 pub mod where_slow;
 mod why;
 mod why_run;
@@ -43,12 +44,13 @@ use crate::stats::own_history::OwnVerdict;
 use crate::stats::verdict_rule::Verdict;
 use crate::stats::{drift, slow_runs, verdict_rule};
 use crate::table::{Order, RunTable, SharedNames};
-use crate::warning_codes::Warning;
+use crate::warnings::ClassWarning;
 use class_report::{ClassReport, Reconfigured};
 use goes_with_slowness::{ClassSlowness, RunsInBlocks};
 use history::{History, SessionMedian};
 use judged_session::{JudgedSession, Sessions};
 use node_report::{DriftReport, FlakyReport, NodeReport, SlowRunReport};
+use null_reasons::NullReason;
 use own_history::SessionEffects;
 use rayon::prelude::*;
 use std::collections::BTreeSet;
@@ -101,7 +103,7 @@ pub struct Verdicts {
     /// What goes with slowness, by class.
     pub goes_with_slowness: Vec<ClassSlowness>,
     /// Warnings that limit the verdicts.
-    pub warnings: Vec<Warning>,
+    pub warnings: Vec<ClassWarning>,
 }
 
 impl Verdicts {
@@ -143,7 +145,7 @@ pub fn judge(table: &RunTable, order: &Order, settings: &JudgeSettings) -> Verdi
     presence::add_to(&mut all.nodes, table, order, &classes);
     all.reconfigured = reconfigured::of(&all.nodes, table, order, &classes);
     odd_nodes::add_to(&mut all.nodes, table, &classes, settings);
-    all.warnings.extend(warnings::about_sessions(order));
+    all.warnings.extend(class_warnings::about_sessions(order));
     sort(&mut all.nodes);
     all.classes.sort_by(|a, b| a.class.cmp(&b.class));
     all.goes_with_slowness.sort_by(|a, b| a.class.cmp(&b.class));
@@ -276,10 +278,6 @@ fn cut_in_the_middle(text: &str, most: usize) -> String {
     head.chain(DOTS.chars()).chain(text.chars().skip(length - kept / 2)).collect()
 }
 
-/// Why a slow run has no places.
-const NO_PLACES: &str = "no core, socket or rank is known to differ: the run was not counted by place, or its cause has no place, \
-     or the places do not differ enough; for a kernel of pmmpi screen, slow_threads has the slow hardware threads";
-
 struct Judge<'a> {
     table: &'a RunTable,
     names: &'a SharedNames,
@@ -330,12 +328,12 @@ impl Judge<'_> {
         suspects.few_anchors.retain(|few| self.is_lasting(few.session, &sessions, &histories));
         histories.iter().for_each(|history| self.places[history.node as usize] = NOWHERE);
         let told = &mut self.all.warnings;
-        told.extend(warnings::few_anchors(table, &suspects.few_anchors, &sessions, &class));
+        told.extend(class_warnings::few_anchors(table, &suspects.few_anchors, &sessions, &class));
         let judging =
             Sessions { table, names: self.names, nodes: &sessions, latest, are_dated: self.are_dated };
         let most_judged = history::most_judged(&histories).and_then(|number| judging.judging(number));
         if let Some(session) = &most_judged {
-            warnings::about_class(table, settings, session, &class, told);
+            class_warnings::about_class(table, settings, session, &class, told);
         }
         if let Some((q, runs)) = runs {
             let class = table.class_name(nodes[0][0] as usize);
@@ -344,20 +342,20 @@ impl Judge<'_> {
         }
         let can_judge = |number: &usize| suspects.has_own_reference(*number) && sessions[*number].len() > 1;
         let comparing: Vec<usize> = (0..sessions.len()).filter(can_judge).collect();
-        told.extend(warnings::composition(table, &comparing, &sessions, &class));
+        told.extend(class_warnings::composition(table, &comparing, &sessions, &class));
         told.extend(settings_differ::of_class(table, nodes, &class));
         histories.iter_mut().for_each(|history| history.find_restarts(table));
         self.all.flaky = over_sessions::flaky(table, settings.run.q, &histories);
-        told.extend(warnings::flaky(&self.all.flaky, &class));
+        told.extend(class_warnings::flaky(&self.all.flaky, &class));
         let most = sessions.iter().map(|nodes| nodes.len()).max().unwrap_or_default();
         let of_most = history::session_effects(&histories, &centres, most);
         let effects = class_moved::follow_unchanged(&settings.own_history, &histories, &of_most, &centres);
-        told.extend(warnings::moved(settings, &effects, &centres, &histories, &judging, &class));
+        told.extend(class_warnings::moved(settings, &effects, &centres, &histories, &judging, &class));
         let run_spread = most_judged.as_deref().and_then(|session| run_spread::of(table, session));
         let of_class = class_moved::report(&judging, &settings.own_history, &histories, &effects, &centres);
         let of_class = ClassReport { run_spread, ..of_class };
         let (reports, limited) = judged_node::reports(&judging, settings, &histories, &suspects);
-        self.all.warnings.extend(warnings::time_order_of(table, settings, &limited, &sessions, &class));
+        self.all.warnings.extend(class_warnings::time_order_of(table, settings, &limited, &sessions, &class));
         self.all.classes.push(of_class);
         let effects = SessionEffects { of_most: &of_most, effects: &effects };
         over_sessions::add_to(&judging, settings, &histories, effects, reports, &mut self.all);
@@ -445,9 +443,9 @@ impl Judge<'_> {
                 let (why, mut null_reasons) = why.of_run(run.run);
                 let session = table.session_name(row).map(str::to_owned);
                 if session.is_none() {
-                    null_reasons.insert("session", judged_node::NO_SESSION.into());
+                    null_reasons.insert("session", NullReason::NoSession);
                 }
-                null_reasons.insert("places", NO_PLACES.into());
+                null_reasons.insert("places", NullReason::NoPlaces);
                 null_reasons.share(&mut known);
                 self.all.slow_runs.push(SlowRunReport {
                     run_id: table.run_id(row),

@@ -1,7 +1,7 @@
 //! docs/warnings.md is generated from the codes.
 
 use pmmpi_analysis::report::run_flags::RunFlag;
-use pmmpi_analysis::warning_codes::WarningCode;
+use pmmpi_analysis::warnings::WarningCode;
 use pmmpi_events::metrics::catalogue;
 use std::fmt::Write;
 use std::path::Path;
@@ -14,7 +14,7 @@ brackets) and advice. In JSON each warning has the keys `code`, `message` and `a
 For the checks of `pmmpi doctor` see [doctor.md](doctor.md), for the verdicts of `pmmpi validate` see
 [validate.md](validate.md).
 
-This page is generated from analysis/src/warning_codes.rs, from analysis/src/report/run_flags.rs and from the rules in
+This page is generated from analysis/src/warnings/code.rs, from analysis/src/report/run_flags.rs and from the rules in
 src/events/metrics/metrics.toml. After a change there, `PMMPI_WRITE_DOCS=1 cargo test --release --workspace --exclude pmmpi-runner --test warnings` writes the
 page again.
 

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Where a rank is in a region.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum At {
     /// At the first barrier: it waits for other ranks.
     Begin = 0,
@@ -15,7 +15,7 @@ pub enum At {
 }
 
 /// In which region a rank is, and where in it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Whereabouts {
     /// The region's name.
     pub region: String,

@@ -4,7 +4,7 @@ use pmmpi_analysis::stats::random::Random;
 use pmmpi_analysis::table::{Order, RunTable, UNDATED};
 use pmmpi_analysis::verdicts::node_report::NodeReport;
 use pmmpi_analysis::verdicts::{self, JudgeSettings, Verdicts};
-use pmmpi_analysis::warning_codes::WarningCode;
+use pmmpi_analysis::warnings::WarningCode;
 use std::collections::BTreeMap;
 
 /// Runs of one class.
@@ -115,6 +115,6 @@ impl Judged {
     }
 
     pub fn warns(&self, code: WarningCode) -> bool {
-        self.verdicts.warnings.iter().any(|warning| warning.code == code)
+        self.verdicts.warnings.iter().any(|warning| warning.code() == code)
     }
 }

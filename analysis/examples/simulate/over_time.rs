@@ -3,7 +3,7 @@
 use crate::measured_runs::{MeasuredRun, MeasuredRuns, Tool};
 use crate::promises::{HEALTHY, Rate, Session, about_nodes, about_runs, is_flagged, over};
 use pmmpi_analysis::stats::random::Random;
-use pmmpi_analysis::warning_codes::WarningCode;
+use pmmpi_analysis::warnings::{ClassWarning, WarningCode};
 use std::f64::consts::TAU;
 use std::ops::Range;
 
@@ -315,11 +315,11 @@ pub fn flaky(kind: SlowRuns, sessions: usize, seeds: Range<u64>) -> Vec<Rate> {
         are_flaky
     };
     over(seeds, fleet, |sums, judged, are_flaky| {
-        let warnings = judged.verdicts.warnings.iter();
-        let told: Vec<usize> = warnings
-            .filter(|warning| warning.code == WarningCode::FlakyNode)
-            .filter_map(|warning| warning.message[1..5].parse().ok())
-            .collect();
+        let number = |warning: &ClassWarning| match warning {
+            ClassWarning::FlakyNode { node, .. } => node[1..].parse::<usize>().ok(),
+            _ => None,
+        };
+        let told: Vec<usize> = judged.verdicts.warnings.iter().filter_map(number).collect();
         let wrong = told.iter().filter(|node| !are_flaky[**node]).count();
         let all = are_flaky.iter().filter(|flaky| **flaky).count();
         sums.add("flaky nodes found", (told.len() - wrong) as f64, all as f64);

@@ -4,7 +4,7 @@ use crate::measured_runs::{MeasuredRun, MeasuredRuns};
 use crate::promises::{Rate, Truth, about_nodes, is_flagged, over};
 use pmmpi_analysis::stats::random::Random;
 use pmmpi_analysis::stats::verdict_rule::Verdict;
-use pmmpi_analysis::warning_codes::WarningCode;
+use pmmpi_analysis::warnings::WarningCode;
 use std::ops::Range;
 
 /// A session of all nodes; then one of the slow nodes, with some of the others. The second session has

@@ -3,7 +3,7 @@
 use crate::measured_runs::{Judged, MeasuredRun, MeasuredRuns};
 use pmmpi_analysis::stats::random::Random;
 use pmmpi_analysis::stats::verdict_rule::Verdict;
-use pmmpi_analysis::warning_codes::WarningCode;
+use pmmpi_analysis::warnings::WarningCode;
 use std::ops::Range;
 
 /// A result: what was counted, and its mean over the fleets.

@@ -1,7 +1,7 @@
 //! Screens that ended early. `pmmpi screen` then leaves a file `SERIES.ended` with the reason beside the run files.
 
 use pmmpi_analysis::report::run::RunReport;
-use pmmpi_analysis::warning_codes::{Warning, WarningCode};
+use pmmpi_analysis::warnings::{InputWarning, Warning};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read;
@@ -19,9 +19,8 @@ pub fn warnings(paths: &[PathBuf], runs: &[RunReport]) -> Vec<Warning> {
         .filter_map(|path| if path.is_dir() { Some(path.as_path()) } else { path.parent() })
         .collect();
     let files = folders.iter().flat_map(|folder| series.iter().map(|id| folder.join(format!("{id}.ended"))));
-    let warning =
-        |reason: String| Warning::new(WarningCode::EndedEarly, format!("a screen ended early: {reason}"));
-    files.filter_map(|file| reason(&file)).map(warning).collect()
+    let reasons = files.filter_map(|file| reason(&file));
+    reasons.map(|reason| InputWarning::EndedEarly { reason }.into()).collect()
 }
 
 /// The first line of the file; `None` if there is no such file.

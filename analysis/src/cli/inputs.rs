@@ -5,9 +5,8 @@ use super::options::{OfOthers, Select};
 use super::progress_line;
 use pmmpi::record::run_file::default_folder;
 use pmmpi::text::count;
-use pmmpi_analysis::input::Input;
 use pmmpi_analysis::input::importers::{self, Decoding};
-use pmmpi_analysis::report::warnings;
+use pmmpi_analysis::input::{Input, input_warnings};
 use pmmpi_analysis::table::node_class::ClassBy;
 use std::collections::HashSet;
 use std::fs::DirEntry;
@@ -107,8 +106,8 @@ pub fn nothing<T>(to: &str, input: &Input<T>, select: &Select) -> Failure {
             }
         }
     });
-    let warnings = input.warnings.iter().cloned().chain(warnings::of_results(&input.results));
-    let warnings = warnings.map(|w| format!("{}\n       {}", w.message, w.code.advice()));
+    let warnings = input.warnings.iter().cloned().chain(input_warnings::of_results(&input.results));
+    let warnings = warnings.map(|warning| format!("{warning}\n       {}", warning.code().advice()));
     let mut why: Vec<_> = left_out.into_iter().chain(warnings).collect();
     if why.is_empty() {
         why.push("the input has only medians (see docs/import.md), not the runs".to_owned());

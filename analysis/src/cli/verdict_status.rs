@@ -13,7 +13,7 @@ use pmmpi_analysis::stats::verdict_rule::Verdict;
 use pmmpi_analysis::verdicts::fitness::Fitness;
 use pmmpi_analysis::verdicts::kernels_of_node::ScreenVerdict;
 use pmmpi_analysis::verdicts::node_report::{NodeReport, Presence};
-use pmmpi_analysis::warning_codes::WarningCode;
+use pmmpi_analysis::warnings::WarningCode;
 
 /// The status with `--fail-on`; `partial` if a part of the input could not be used.
 pub fn plain(report: &Report, fail_on: &[FailOn], partial: bool) -> u8 {
@@ -169,7 +169,7 @@ pub fn is_found(report: &Report, what: FailOn) -> bool {
             let failed = [WarningCode::FailedRun, WarningCode::IncompleteRun];
             let warnings = || report.runs.iter().flat_map(|run| &run.warnings);
             // An archive has no warnings of runs.
-            report.failed_runs > 0 || warnings().any(|warning| failed.contains(&warning.code))
+            report.failed_runs > 0 || warnings().any(|warning| failed.contains(&warning.code()))
         }
         // It has a status of its own.
         FailOn::Unjudged => false,

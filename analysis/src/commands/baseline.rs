@@ -5,11 +5,10 @@ use crate::cli::inputs::reads_a_pipe;
 use pmmpi::record::Run;
 use pmmpi_analysis::comparison::with_baseline;
 use pmmpi_analysis::input::importers::ImportOptions;
-use pmmpi_analysis::input::{self, Input};
+use pmmpi_analysis::input::{self, Input, input_warnings};
 use pmmpi_analysis::render::one_line;
 use pmmpi_analysis::report::against_baseline::AgainstBaseline;
 use pmmpi_analysis::report::run::RunReport;
-use pmmpi_analysis::report::warnings;
 use pmmpi_analysis::table::selection::RunSelection;
 use pmmpi_analysis::verdicts::JudgeSettings;
 use pmmpi_events::validation::Trust;
@@ -46,8 +45,8 @@ impl Baseline {
         };
         let input = input::read(paths, &from, trust, |_: &Run| ());
         if input.is_partial() || input.is_empty() {
-            let all = input.warnings.iter().cloned().chain(warnings::of_results(&input.results));
-            let all = all.map(|warning| format!("{}\n       {}", warning.message, warning.code.advice()));
+            let all = input.warnings.iter().cloned().chain(input_warnings::of_results(&input.results));
+            let all = all.map(|warning| format!("{warning}\n       {}", warning.code().advice()));
             return Err(unusable(&all.collect::<Vec<_>>().join("\n       ")));
         }
         if !with_baseline::has_screen(&input) {

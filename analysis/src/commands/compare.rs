@@ -10,7 +10,7 @@ use pmmpi_analysis::comparison::selector::Selector;
 use pmmpi_analysis::comparison::{Comparison, Inputs};
 use pmmpi_analysis::input::Input;
 use pmmpi_analysis::input::importers::{self, Decoding};
-use pmmpi_analysis::render::comparison;
+use pmmpi_analysis::render::{comparison, sentences};
 use pmmpi_analysis::report;
 use pmmpi_analysis::report::run::Details;
 use pmmpi_analysis::stats::two_sets::CompareSettings;
@@ -47,7 +47,11 @@ pub fn compare(options: &CompareArgs, decoding: Decoding) -> Result<u8, Failure>
     };
     let settings = CompareSettings { q, ..CompareSettings::default() };
     let [a, b] = &selectors;
-    let compared = Comparison::new(&inputs, names, [a, b], &by, &settings).map_err(Failure::usage)?;
+    let mut warnings = inputs.warnings();
+    sentences::sort_warnings(&mut warnings);
+    warnings.dedup_by_key(|warning| (warning.code(), warning.to_string()));
+    let compared =
+        Comparison::new(&inputs, warnings, names, [a, b], &by, &settings).map_err(Failure::usage)?;
     let rendered = match options.format {
         CompareFormat::Text => for_place(comparison::text(&compared, options.top), named(&options.output)),
         CompareFormat::Json => json(&compared)?,

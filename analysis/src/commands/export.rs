@@ -8,9 +8,8 @@ use crate::cli::outputs::write;
 use pmmpi::text::count;
 use pmmpi_analysis::export_archive::{self, places};
 use pmmpi_analysis::input::importers::Decoding;
-use pmmpi_analysis::input::{self, Input};
-use pmmpi_analysis::report::warnings;
-use pmmpi_analysis::warning_codes::WarningCode;
+use pmmpi_analysis::input::{self, Input, input_warnings};
+use pmmpi_analysis::warnings::WarningCode;
 use pmmpi_events::validation::{self, Trust};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
@@ -75,10 +74,10 @@ pub fn export(options: &ExportArgs, decoding: Decoding) -> Result<u8, Failure> {
     );
     write(&text, None)?;
     let unread = places.map(|places| places.warnings).unwrap_or_default();
-    let all = input.warnings.iter().cloned().chain(warnings::of_results(&input.results)).chain(unread);
+    let all = input.warnings.iter().cloned().chain(input_warnings::of_results(&input.results)).chain(unread);
     for warning in all {
-        if warning.code != WarningCode::RepeatedRows {
-            say(&format!("{} [{}]", warning.message, warning.code.name()));
+        if warning.code() != WarningCode::RepeatedRows {
+            say(&format!("{warning} [{}]", warning.code().name()));
         }
     }
     Ok(if input.is_partial() { PARTIAL } else { 0 })

@@ -1,6 +1,6 @@
 //! What `pmmpi screen-act` reads.
 
-use pmmpi_analysis::report::screen::{KernelSummary, ScreenReport, ScreenedNode, Suggestion};
+use pmmpi_analysis::report::screen::{DrainReason, KernelSummary, ScreenReport, ScreenedNode, Suggestion};
 use pmmpi_analysis::verdicts::fitness::{Fitness, GateAnswer};
 use pmmpi_analysis::verdicts::kernels_of_node::ScreenVerdict;
 use serde::Serialize;
@@ -21,7 +21,7 @@ pub struct Findings<'a> {
 #[derive(Serialize)]
 struct Finding<'a> {
     node: &'a str,
-    reason: &'a str,
+    reason: &'a DrainReason,
     /// The kernels in which the node is slow or wrong.
     found_by: Vec<Measurement<'a>>,
 }

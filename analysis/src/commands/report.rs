@@ -10,15 +10,15 @@ use crate::cli::outputs::{for_place, json, named, writable, write};
 use crate::cli::{ended_early, nagios, verdict_status};
 use pmmpi::clock;
 use pmmpi_analysis::input::importers::{self, Decoding, OneScreen};
+use pmmpi_analysis::input::input_warnings;
 use pmmpi_analysis::input::resets::Resets;
 use pmmpi_analysis::render::origin::ReportOrigin;
 use pmmpi_analysis::render::{
     against_baseline, answer, by_place, csv, first_warnings, html, markdown, node_list, one_line,
-    openmetrics, text,
+    openmetrics, sentences, text,
 };
 use pmmpi_analysis::report::gate;
 use pmmpi_analysis::report::run::Details;
-use pmmpi_analysis::report::warnings;
 use pmmpi_analysis::report::{self, Report};
 use pmmpi_analysis::stats::own_history;
 use pmmpi_analysis::stats::slow_runs;
@@ -86,7 +86,7 @@ pub fn report(options: &ReportArgs, decoding: Decoding, what: ReportView) -> Res
         return Err(nothing("report", &input, &options.select));
     }
     let without_effect = resets.map(|resets| resets.add_to(&mut input.results.table)).unwrap_or_default();
-    input.warnings.extend(warnings::resets(&without_effect));
+    input.warnings.extend(input_warnings::resets(&without_effect));
     let medians = input.results.table.len() - input.results.table.run_count();
     let read = text::ReadCounts { runs: runs(&input), medians, hosts: input.hosts.len(), files: input.files };
     let origin = ReportOrigin {
@@ -103,7 +103,7 @@ pub fn report(options: &ReportArgs, decoding: Decoding, what: ReportView) -> Res
         (None, None) => {}
     }
     report.warnings.extend(ended_early::warnings(&paths, &report.runs));
-    report.warnings.sort();
+    sentences::sort_warnings(&mut report.warnings);
     if let (ReportView::Screen(asked), screen) = (what, report.screen.as_mut()) {
         let screen = screen.ok_or_else(|| no_screen(&paths))?;
         if let Some(list) = &asked.gate {

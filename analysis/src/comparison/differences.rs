@@ -2,7 +2,7 @@
 
 use super::side::SideRun;
 use super::units::{Matched, MatchedUnit};
-use super::{ClassComparison, MetricComparison, NodeComparison};
+use super::{ClassComparison, ComparisonNull, MetricComparison, NodeComparison};
 use crate::stats::two_sets::{self, ClassChange, CompareSettings, SessionRuns, Unit};
 use crate::stats::{benjamini_hochberg, resolution, within_nodes};
 use std::collections::{BTreeMap, BTreeSet};
@@ -46,10 +46,9 @@ fn exp(interval: Option<[f64; 2]>) -> Option<[f64; 2]> {
 }
 
 /// Why these keys are null, if there is no interval.
-fn reasons(keys: &[&'static str], interval: Option<[f64; 2]>) -> BTreeMap<&'static str, String> {
-    const FEW: &str = "A or B has too few runs to show how much the times vary";
+fn reasons(keys: &[&'static str], interval: Option<[f64; 2]>) -> BTreeMap<&'static str, ComparisonNull> {
     let keys = keys.iter().filter(|_| interval.is_none());
-    keys.map(|key| (*key, FEW.to_owned())).collect()
+    keys.map(|key| (*key, ComparisonNull::FewRuns)).collect()
 }
 
 /// True if the interval says the same as the test.
@@ -200,7 +199,6 @@ fn without_ratio(
 ) -> Option<MetricComparison> {
     let middle =
         |of_b| within_nodes::median_of(&mut runs(units, of_b).filter_map(&value).collect::<Vec<f64>>());
-    let reason = "some values are 0 or below, so there is no ratio".to_owned();
     Some(MetricComparison {
         name: name.to_owned(),
         class: units[0].class.clone(),
@@ -210,6 +208,6 @@ fn without_ratio(
         ci: None,
         p_adjusted: None,
         different: false,
-        null_reasons: ["ratio", "ci", "p_adjusted"].map(|key| (key, reason.clone())).into(),
+        null_reasons: ["ratio", "ci", "p_adjusted"].map(|key| (key, ComparisonNull::NotPositive)).into(),
     })
 }

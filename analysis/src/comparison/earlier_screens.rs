@@ -1,6 +1,7 @@
 //! The screens of a baseline that began before a new screen, and which of them a class is compared with.
 
 use super::side;
+use crate::report::against_baseline::BaselineNull;
 use crate::table::RunTable;
 use crate::table::node_class::{ClassBy, Parts};
 use crate::verdicts;
@@ -45,7 +46,7 @@ impl<'a> EarlierScreens<'a> {
 
     /// The times of these nodes in one screen: the latest one with enough of them to stand for their class, or else the
     /// one with most of them. The error says why there is none.
-    pub fn latest_of(&self, nodes: &BTreeSet<&str>, work: &Parts) -> Result<Vec<usize>, String> {
+    pub fn latest_of(&self, nodes: &BTreeSet<&str>, work: &Parts) -> Result<Vec<usize>, BaselineNull> {
         let numbers: HashSet<u32> = nodes.iter().filter_map(|node| self.table.nodes.find(node)).collect();
         let has_node = |row: &&usize| numbers.contains(&self.table.node.at(**row));
         let mut sessions: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
@@ -60,10 +61,9 @@ impl<'a> EarlierScreens<'a> {
         if let Some((_, rows)) = sessions.into_iter().max_by_key(rank) {
             return Ok(rows);
         }
-        let why = "the baseline has no time of these nodes from before this screen";
         Err(match self.rows.values().flatten().any(|row| has_node(&row)) {
-            true => format!("{why} with the same work: {}", work.class_of_own(self.by)),
-            false => why.to_owned(),
+            true => BaselineNull::NoEarlierTimeOfWork { work: work.class_of_own(self.by) },
+            false => BaselineNull::NoEarlierTime,
         })
     }
 }

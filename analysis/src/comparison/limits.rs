@@ -3,8 +3,8 @@
 use super::NodeComparison;
 use super::selector::Selector;
 use super::units::{Matched, MatchedUnit};
-use crate::warning_codes::{Warning, WarningCode};
-use pmmpi::text::count;
+use crate::warnings::ComparisonWarning;
+use crate::warnings::of_comparisons::Unpaired;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Why no runs of A and B belong together.
@@ -38,15 +38,13 @@ fn some(units: &BTreeMap<&str, usize>) -> String {
 }
 
 /// Warns of runs that are in A and in B.
-pub(super) fn about_shared(shared: usize) -> Option<Warning> {
-    let message =
-        || format!("A and B have {} in common: the comparison does not use them", count(shared, "run"));
-    (shared > 0).then(|| Warning::new(WarningCode::SharedRuns, message()))
+pub(super) fn about_shared(runs: usize) -> Option<ComparisonWarning> {
+    (runs > 0).then_some(ComparisonWarning::SharedRuns { runs })
 }
 
 /// Warns if A and B were measured one after the other. A change of the machine in between then counts as a
 /// difference.
-pub(super) fn about_blocks(matched: &Matched, selectors: [&Selector; 2]) -> Option<Warning> {
+pub(super) fn about_blocks(matched: &Matched, selectors: [&Selector; 2]) -> Option<ComparisonWarning> {
     if selectors.iter().all(|selector| selector.is_of_time()) {
         return None; // that is the question
     }
@@ -55,35 +53,27 @@ pub(super) fn about_blocks(matched: &Matched, selectors: [&Selector; 2]) -> Opti
         shared.is_empty() || shared.iter().any(|session| session.is_in_blocks())
     };
     let apart = matched.units.iter().filter(is_apart).count();
-    let all = matched.units.len();
-    let message = format!(
-        "A and B did not take turns ({apart} of {}): a change of the machine between A and B counts as a difference",
-        count(all, "comparison")
-    );
-    (apart > 0).then(|| Warning::new(WarningCode::NotInTurns, message))
+    let comparisons = matched.units.len();
+    (apart > 0).then_some(ComparisonWarning::NotInTurns { apart, comparisons })
 }
 
-pub(super) fn about_unmatched(matched: &Matched) -> Option<Warning> {
-    let of = |(set, units): (&str, &BTreeMap<&str, usize>)| {
-        let runs = units.values().sum::<usize>();
-        (runs > 0).then(|| format!("{} of {set} ({})", count(runs, "run"), some(units)))
+pub(super) fn about_unmatched(matched: &Matched) -> Option<ComparisonWarning> {
+    let unpaired = |units: &BTreeMap<&str, usize>| Unpaired {
+        runs: units.values().sum(),
+        first: first(units.keys().copied()),
+        nodes: units.len(),
     };
-    let both: Vec<String> = ["A", "B"].into_iter().zip(&matched.unmatched).filter_map(of).collect();
-    let message = || format!("runs without a partner in the other set: {}", both.join(", "));
-    (!both.is_empty()).then(|| Warning::new(WarningCode::UnpairedRuns, message()))
+    let [a, b] = matched.unmatched.each_ref().map(unpaired);
+    (a.runs + b.runs > 0).then_some(ComparisonWarning::UnpairedRuns { a, b })
 }
 
-pub(super) fn about_few(nodes: &[NodeComparison]) -> Option<Warning> {
+pub(super) fn about_few(nodes: &[NodeComparison]) -> Option<ComparisonWarning> {
     let few: Vec<&str> =
         nodes.iter().filter(|node| node.ci.is_none()).map(|node| node.node.as_str()).collect();
-    let named = few.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
-    let message = || {
-        format!(
-            "A or B has too few runs to show how much the times vary on {}: {named}{}; on a single node, \
-             3 runs of A and 3 runs of B are enough",
-            count(few.len(), "node"),
-            if few.len() > NAMED { ", ..." } else { "" }
-        )
-    };
-    (!few.is_empty()).then(|| Warning::new(WarningCode::FewRuns, message()))
+    let warning = || ComparisonWarning::FewRuns { first: first(few.iter().copied()), nodes: few.len() };
+    (!few.is_empty()).then(warning)
+}
+
+fn first<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
+    names.take(NAMED).map(str::to_owned).collect()
 }

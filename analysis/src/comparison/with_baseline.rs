@@ -8,7 +8,7 @@
 use super::earlier_screens::EarlierScreens;
 use super::{differences, side};
 use crate::input::Input;
-use crate::report::against_baseline::{EarlierScreen, KernelAgainst};
+use crate::report::against_baseline::{BaselineNull, EarlierScreen, KernelAgainst};
 use crate::report::run::RunReport;
 use crate::report::screen;
 use crate::stats::own_history::OwnHistorySettings;
@@ -16,7 +16,6 @@ use crate::stats::two_sets::{self, ClassChange, CompareSettings, SessionRuns, Un
 use crate::table::RunTable;
 use crate::table::node_class::{ClassBy, Key, Parts};
 use crate::verdicts::{self, JudgeSettings};
-use pmmpi::text::count;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -61,9 +60,9 @@ pub fn of_latest_screen(
     let timed: HashSet<&str> = classes.iter().map(|class| class.kernel).collect();
     let all: BTreeSet<&str> = kernel_of.into_values().collect();
     let others = all.into_iter().filter(|kernel| !timed.contains(kernel));
-    found.extend(others.map(|kernel| {
-        KernelAgainst::not_compared(kernel, None, 0, "this screen has no time of this kernel".to_owned())
-    }));
+    found.extend(
+        others.map(|kernel| KernelAgainst::not_compared(kernel, None, 0, BaselineNull::NoTimeInScreen)),
+    );
     found.sort_by(|a, b| {
         let order = |of: &KernelAgainst| (Reverse(of.nodes), Reverse(of.nodes_in_screen));
         a.kernel.cmp(&b.kernel).then(order(a).cmp(&order(b))).then(a.class.cmp(&b.class))
@@ -117,8 +116,7 @@ impl<'a> KernelOfClass<'a> {
         level: &OwnHistorySettings,
     ) -> KernelAgainst {
         if self.is_too_small {
-            let why = "the class has fewer than 5 nodes, and fewer than half of the nodes with this kernel";
-            return KernelAgainst { too_small: true, ..self.not_compared(why.to_owned()) };
+            return KernelAgainst { too_small: true, ..self.not_compared(BaselineNull::SmallClass) };
         }
         match before.latest_of(&self.nodes, &self.work) {
             Ok(rows) => self.next_to(before.table, &rows, settings, level),
@@ -130,7 +128,7 @@ impl<'a> KernelOfClass<'a> {
         self.table.class_name(self.rows[0])
     }
 
-    fn not_compared(&self, why: String) -> KernelAgainst {
+    fn not_compared(&self, why: BaselineNull) -> KernelAgainst {
         KernelAgainst::not_compared(self.kernel, Some(self.class()), self.nodes.len(), why)
     }
 
@@ -146,12 +144,11 @@ impl<'a> KernelOfClass<'a> {
         let (nodes, all) = (times.len(), self.nodes.len());
         let found = change(&times, settings);
         let interval = found.as_ref().and_then(|found| found.interval);
-        let few_runs =
-            || interval.is_none().then(|| "too few runs to show how much the times vary".to_owned());
+        let few_runs = interval.is_none().then_some(BaselineNull::FewRuns);
         let few_nodes = (!verdicts::stand_for_class(nodes, all))
-            .then(|| format!("the earlier screen has times of only {nodes} of {}", count(all, "node")));
-        let reasons = [("ci", few_runs()), ("moved", few_nodes.or_else(few_runs))];
-        let null_reasons: BTreeMap<&str, String> =
+            .then_some(BaselineNull::FewNodes { measured: nodes, nodes: all });
+        let reasons = [("ci", few_runs.clone()), ("moved", few_nodes.or(few_runs))];
+        let null_reasons: BTreeMap<&str, BaselineNull> =
             reasons.into_iter().filter_map(|(key, why)| Some((key, why?))).collect();
         let is_moved = found.as_ref().is_some_and(|found| {
             differences::is_certain(found.p, found.interval, settings)

@@ -7,9 +7,8 @@ use super::{Batches, ROWS_AT_A_TIME, create, io_error, month, new_file};
 use crate::input::importers::{Decoding, ImportFault, PLACES_FOLDER, parquet};
 use crate::input::place_source::{PlaceSource, files_of};
 use crate::table::place_table::{PlaceTable, RUN_ID, RunOfRows};
-use crate::warning_codes::{Warning, WarningCode};
+use crate::warnings::{InputWarning, Warning};
 use pmmpi::record::temporary;
-use pmmpi::text::count;
 use pmmpi_events::validation::Trust;
 use polars::prelude::PolarsError;
 use std::cell::Cell;
@@ -44,12 +43,8 @@ pub fn add(
     let lacking: Vec<&String> = without_file.iter().filter(|run| !known.contains(*run)).collect();
     let mut added = AddedPlaces::default();
     if let Some(first) = lacking.first() {
-        let message = format!(
-            "pmmpi did not add the counts by place of {}, because their run files are missing; one of these runs \
-             is {first}",
-            count(lacking.len(), "run")
-        );
-        added.warnings.push(Warning::new(WarningCode::NoPlaces, message));
+        let warning = InputWarning::NoPlacesAdded { runs: lacking.len(), first: (*first).clone() };
+        added.warnings.push(warning.into());
     }
     for (month, files) in months {
         let folder = archive.join(PLACES_FOLDER).join(format!("month={month}"));

@@ -5,8 +5,7 @@ use crate::input::importers::{FileFormat, MEDIANS_FOLDER, Results, SourceFile};
 use crate::table::Order;
 use crate::table::selection::RunSelection;
 use crate::table::{MedianOf, RunTable};
-use crate::warning_codes::{Warning, WarningCode};
-use pmmpi::text::count;
+use crate::warnings::{InputWarning, Warning};
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
@@ -64,14 +63,8 @@ pub(super) fn behind(archive: &Path, results: &Results) -> Option<Warning> {
     };
     let missing: Vec<&Path> = own.filter(is_missing).collect();
     let first = missing.first()?;
-    let message = format!(
-        "the medians of the archive {} lack the runs of {}: {}{}",
-        archive.display(),
-        count(missing.len(), "file"),
-        first.display(),
-        if missing.len() > 1 { ", ..." } else { "" }
-    );
-    Some(Warning::new(WarningCode::MediansBehind, message))
+    let (archive, first, files) = (archive.to_owned(), (*first).to_owned(), missing.len());
+    Some(InputWarning::MediansBehind { archive, first, files }.into())
 }
 
 /// Removes the medians of sessions whose runs are in the table, and medians that were read twice. A session is judged
@@ -104,10 +97,7 @@ pub(super) fn settle(results: &mut Results, selection: &RunSelection) -> Option<
         results.order = Order::of(&results.table);
     }
     let session = cut.into_iter().next().filter(|_| selection.since.is_some())?;
-    let message = format!(
-        "--since is inside session {session}: the report has neither the earlier runs of this session nor their medians"
-    );
-    Some(Warning::new(WarningCode::CutSession, message))
+    Some(InputWarning::CutSession { session }.into())
 }
 
 /// Equal for rows that say the same.

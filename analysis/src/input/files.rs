@@ -1,7 +1,7 @@
 //! Decides which files hold runs of pmmpi and which hold results of other tools.
 
 use super::importers;
-use crate::warning_codes::WarningCode;
+use crate::warnings::{InputWarning, WarningCode};
 use pmmpi::partial;
 use pmmpi::record::Run;
 use pmmpi::record::run_file::{self, EXTENSION, RunFileError};
@@ -88,9 +88,13 @@ pub fn list(path: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// The warning code for a file that cannot be used.
-pub fn code_of(error: &RunFileError) -> WarningCode {
-    match error {
+/// The warning of a file that cannot be used.
+pub fn warning_of(file: &Path, error: &RunFileError) -> InputWarning {
+    let is_own = is_partial(file) || file.extension().is_some_and(|e| e == EXTENSION);
+    let path = file.to_owned();
+    let code = match error {
+        // No importer knows the format of the file either: see `Split`.
+        RunFileError::Foreign if !is_own => return InputWarning::ForeignFile { path },
         RunFileError::Unreadable(_) => WarningCode::UnreadableFile,
         RunFileError::Empty => WarningCode::EmptyFile,
         RunFileError::Foreign => WarningCode::ForeignFile,
@@ -98,20 +102,8 @@ pub fn code_of(error: &RunFileError) -> WarningCode {
         RunFileError::OtherVersion => WarningCode::OtherVersion,
         RunFileError::Truncated { .. } => WarningCode::TruncatedFile,
         RunFileError::Damaged(_) => WarningCode::DamagedFile,
-    }
-}
-
-/// The message of the warning for a file that cannot be used.
-pub fn message_of(file: &Path, error: &RunFileError) -> String {
-    let is_own = is_partial(file) || file.extension().is_some_and(|e| e == EXTENSION);
-    let name = file.display();
-    match error {
-        // No importer knows the format of the file either: see `Split`.
-        RunFileError::Foreign if !is_own => {
-            format!("{name}: is neither a run file of pmmpi nor a known result file")
-        }
-        _ => format!("{name}: {error}"),
-    }
+    };
+    InputWarning::UnusableRunFile { path, code, reason: error.to_string() }
 }
 
 /// True if both files hold the same run.

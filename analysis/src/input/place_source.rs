@@ -6,8 +6,7 @@ use super::files::read_one;
 use super::importers::{Decoding, FileFormat, ImportFault, PLACES_FOLDER, Results, parquet};
 use super::place_rows;
 use crate::table::place_table::{PlaceError, PlaceTable, RUN_ID};
-use crate::warning_codes::{Warning, WarningCode};
-use pmmpi::text::count;
+use crate::warnings::{InputWarning, Warning};
 use pmmpi_events::validation::Trust;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -131,14 +130,14 @@ impl PlaceSource {
             let read: Vec<Result<PlaceTable, String>> = files.par_iter().map(of_file).collect();
             for (rows, (_, file)) in read.into_iter().zip(files) {
                 let added = rows.and_then(|rows| together.append(rows).map_err(|e| e.to_string()));
-                warnings.extend(added.err().map(|reason| unread(file, &reason)));
+                warnings.extend(added.err().map(|reason| unread(file, reason)));
             }
             let is_last = (number + 1) * FILES_AT_A_TIME >= all_files;
             if !together.is_empty() && (is_last || together.len() >= ROWS_AT_A_TIME) {
                 let file = files[0].1;
                 match reduce(&std::mem::take(&mut together)) {
                     Ok(part) => each(part),
-                    Err(e) => warnings.push(unread(file, &e.to_string())),
+                    Err(e) => warnings.push(unread(file, e.to_string())),
                 }
             }
         }
@@ -150,25 +149,21 @@ impl PlaceSource {
                 break;
             }
             let files = files_of(archive).unwrap_or_else(|(folder, e)| {
-                warnings.push(unread(&folder, &format!("cannot be read: {e}")));
+                warnings.push(unread(&folder, format!("cannot be read: {e}")));
                 is_whole = false;
                 Vec::new()
             });
             for file in files {
                 if let Err(fault) = self.archive_file(&file, &mut left, &reduce, &mut each) {
-                    warnings.push(unread(&file, &fault.to_string()));
+                    warnings.push(unread(&file, fault.to_string()));
                     is_whole = false;
                 }
             }
         }
         // Otherwise the other warnings say what to do.
         if let Some(first) = left.first().filter(|_| is_whole) {
-            let have = if left.len() == 1 { "has" } else { "have" };
-            let message = format!(
-                "{} of an archive {have} no counts by place, for example {first}",
-                count(left.len(), "run")
-            );
-            warnings.push(Warning::new(WarningCode::NoPlaces, message));
+            let first = (*first).to_owned();
+            warnings.push(InputWarning::NoPlacesArchived { runs: left.len(), first }.into());
         }
         warnings
     }
@@ -262,6 +257,6 @@ pub(crate) fn files_of(archive: &Path) -> Result<Vec<PathBuf>, (PathBuf, io::Err
     Ok(files)
 }
 
-fn unread(file: &Path, reason: &str) -> Warning {
-    Warning::new(WarningCode::UnreadPlaces, format!("{} {reason}", file.display()))
+fn unread(path: &Path, reason: String) -> Warning {
+    InputWarning::UnreadPlaces { path: path.to_owned(), reason }.into()
 }

@@ -5,11 +5,11 @@
 //! may share a session, for example if a separate job screens each node.
 
 use crate::table::{NoTime, RunTable};
-use crate::warning_codes::{Warning, WarningCode};
+use crate::warnings::{InputWarning, Warning};
 use hashbrown::{HashMap, HashSet};
 use pmmpi::RankId;
 use pmmpi::record::Run;
-use pmmpi::text::count;
+use std::collections::BTreeMap;
 
 /// A run of a screen.
 #[derive(Clone, Debug)]
@@ -80,26 +80,20 @@ pub(super) fn split(table: &mut RunTable, runs: &HashMap<String, OfScreen>) -> V
         }
     }
     let mut moved: HashMap<(u32, &str), String> = HashMap::new();
-    let mut warnings = Vec::new();
+    // By number of screens and name: `sessions` has a random order.
+    let mut warnings: BTreeMap<(usize, String), Warning> = BTreeMap::new();
     for (session, InSession { screens, others }) in sessions {
         let Some(name) = table.sessions.get(session).filter(|name| !name.is_empty()) else { continue };
-        let has_archive = !others.is_empty();
+        let is_archived = !others.is_empty();
         let alone = into_sessions(screens.into_values().collect(), others);
         if alone.is_empty() {
             continue;
         }
-        let earlier = if has_archive { "earlier screens in the archive" } else { "an earlier screen" };
+        let name = name.to_owned();
         let names: Vec<String> = alone.iter().map(|id| format!("{name} {}", start_of(id))).collect();
-        warnings.push(Warning::new(
-            WarningCode::RepeatedSession,
-            format!(
-                "{} {} the same label session={name} as {earlier}: the report takes {} as the session {}",
-                count(alone.len(), "screen"),
-                if alone.len() == 1 { "has" } else { "have" },
-                if alone.len() == 1 { "this screen" } else { "each of these screens" },
-                names.join(", ")
-            ),
-        ));
+        let own_sessions = names.clone();
+        let warning = InputWarning::RepeatedSession { session: name.clone(), is_archived, own_sessions };
+        warnings.insert((names.len(), name), warning.into());
         moved.extend(alone.into_iter().zip(names).map(|(id, name)| ((session, id), name)));
     }
     let moved: HashMap<(u32, u32), String> = of_run
@@ -110,8 +104,7 @@ pub(super) fn split(table: &mut RunTable, runs: &HashMap<String, OfScreen>) -> V
         })
         .collect();
     rename(table, &moved);
-    warnings.sort();
-    warnings
+    warnings.into_values().collect()
 }
 
 /// The screens that need a session of their own, by start: in the session before, some of their nodes ran the same.

@@ -7,9 +7,8 @@ use super::Input;
 use super::importers::OneScreen;
 use super::screen_sessions::OfScreen;
 use crate::table::{RunTable, UNDATED};
-use crate::warning_codes::{Warning, WarningCode};
+use crate::warnings::{InputWarning, Warning};
 use hashbrown::{HashMap, HashSet};
-use pmmpi::text::count;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -210,14 +209,7 @@ impl LaterSessions {
     /// Says that they do not count.
     fn warning(&self) -> Warning {
         let sessions = self.are_later.iter().filter(|is_later| **is_later).count();
-        let them = if sessions == 1 { "it" } else { "them" };
-        Warning::new(
-            WarningCode::LaterSessions,
-            format!(
-                "the input has {} that began after this screen: the report does not count {them}",
-                count(sessions, "session")
-            ),
-        )
+        InputWarning::LaterSessions { sessions }.into()
     }
 }
 

@@ -1,11 +1,11 @@
 //! A screen next to its baseline, in sentences and as a table.
 
 use super::cells::{percent, shortened};
+use super::sentences;
 use super::tabular::{Cell, Table, left, name, or_dash, right, words};
 use crate::report::against_baseline::KernelAgainst;
 use crate::report::screen::ScreenReport;
 use crate::table::instant;
-use crate::warning_codes;
 use pmmpi::text::count;
 
 /// One sentence for each class that moved or could not be compared, one for all other kernels, and one for small classes.
@@ -63,13 +63,13 @@ fn moved(of: &KernelAgainst, all: &[&KernelAgainst]) -> Option<String> {
     let how = if change < 0.0 { "faster" } else { "slower" };
     let mut interval = of.ci?.map(f64::abs);
     interval.sort_unstable_by(f64::total_cmp);
-    let [low, high] = interval.map(warning_codes::percent);
+    let [low, high] = interval.map(sentences::percent);
     let class = difference(of, all).map(|class| format!(", {class}")).unwrap_or_default();
     Some(format!(
         "the class of {} ({}{class}) as a whole is {} {how} than in the baseline ({low} .. {high})",
         shortened(&of.kernel),
         count(of.nodes, "node"),
-        warning_codes::percent(change.abs())
+        sentences::percent(change.abs())
     ))
 }
 

@@ -3,7 +3,7 @@
 use crate::report::run::RunReport;
 pub use crate::verdicts::node_report::class_numbers;
 use crate::verdicts::node_report::{NodeReport, OddFact};
-use crate::warning_codes::WarningCode;
+use crate::warnings::WarningCode;
 use pmmpi::text::seconds_between;
 
 /// Smaller values are shown as "less than this".
@@ -47,14 +47,15 @@ pub fn elapsed(run: &RunReport) -> String {
     match &run.elapsed {
         Some(e) if e.consistent => {
             let (lower, upper) = seconds_between(e.lower_ns, e.upper_ns);
-            let failed = run.warnings.iter().any(|warning| warning.code == WarningCode::FailedRun);
-            let end = run.end.as_ref().filter(|_| failed).map(|end| format!("; {end}"));
+            let failed = run.warnings.iter().any(|warning| warning.code() == WarningCode::FailedRun);
+            let end = run.end.filter(|_| failed).map(|end| format!("; {end}"));
             format!("{lower} and {upper}{}", end.unwrap_or_default())
         }
         Some(_) => "unknown: see the warnings".to_owned(),
         None => {
-            let why = run.end.as_ref().or(run.null_reasons.get("end"));
-            format!("not complete: {}", why.map_or("", String::as_str))
+            let end = run.end.map(|end| end.to_string());
+            let why = end.or_else(|| run.null_reasons.get("end").map(ToString::to_string));
+            format!("not complete: {}", why.unwrap_or_default())
         }
     }
 }

@@ -10,7 +10,7 @@ use super::{more, one_line, shown};
 use crate::comparison::{
     ClassComparison, Comparison, DifferingFact, MetricComparison, NodeComparison, SetReport,
 };
-use crate::warning_codes::percent as unsigned;
+use crate::render::sentences::percent as unsigned;
 use pmmpi::text::count;
 use std::collections::BTreeMap;
 
@@ -32,8 +32,8 @@ pub fn text(comparison: &Comparison, top: usize) -> String {
         text += &format!("class {}: {}\n", number + 1, one_line(&shortened(&class.class)));
     }
     for warning in &comparison.warnings {
-        let (message, advice) = (one_line(&warning.message), warning.code.advice());
-        text += &format!("\nwarning: {message} [{}]\n         {advice}\n", warning.code.name());
+        let (message, advice) = (one_line(&warning.to_string()), warning.code().advice());
+        text += &format!("\nwarning: {message} [{}]\n         {advice}\n", warning.code().name());
     }
     text
 }
@@ -48,8 +48,8 @@ pub fn markdown(comparison: &Comparison, top: usize) -> String {
         text += &format!("- class {}: {}\n", number + 1, prose(&shortened(&class.class)));
     }
     for warning in &comparison.warnings {
-        let (message, advice) = (prose(&warning.message), prose(warning.code.advice()));
-        text += &format!("- Warning: {message} \\[{}\\]: {advice}\n", warning.code.name());
+        let (message, advice) = (prose(&warning.to_string()), prose(warning.code().advice()));
+        text += &format!("- Warning: {message} \\[{}\\]: {advice}\n", warning.code().name());
     }
     text
 }

@@ -89,7 +89,7 @@ fn row(node: &NodeReport) -> [String; COLUMNS.len()] {
         node.should_be_drained().to_string(),
         name(node.why.cause.as_deref().unwrap_or_default()),
         number(node.why.cause_share),
-        name(node.why.cause_text.as_deref().unwrap_or_default()),
+        name(&node.why.cause_text.as_deref().map(ToString::to_string).unwrap_or_default()),
         node.slow_runs.map(|slow| slow.to_string()).unwrap_or_default(),
         history.verdict.map_or("", OwnVerdict::name).to_owned(),
         history.sessions.to_string(),

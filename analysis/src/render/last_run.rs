@@ -86,7 +86,7 @@ pub fn metrics_of_regions(runs: &[RunReport], top: usize) -> Option<Table> {
     };
     let flag = |region: &&RegionReport| {
         let flags = region.flags.iter();
-        flags.map(|flag| format!("{}: {}: {}", region.name, flag.code, flag.message)).collect::<Vec<_>>()
+        flags.map(|flag| format!("{}: {}: {}", region.name, flag.code, flag.finding)).collect::<Vec<_>>()
     };
     let notes: Vec<String> = regions.iter().flat_map(flag).collect();
     (!measured.is_empty() || !notes.is_empty()).then(|| Table {
@@ -170,7 +170,7 @@ fn missing(run: &RunReport) -> Vec<String> {
     }
     let missing =
         missing.into_iter().map(|(reason, names)| format!("no value for {}: {reason}", names.join(", ")));
-    missing.chain(run.flags.iter().map(|flag| format!("{}: {}", flag.code, flag.message))).collect()
+    missing.chain(run.flags.iter().map(|flag| format!("{}: {}", flag.code, flag.finding))).collect()
 }
 
 /// Three digits, with a prefix for large values.

@@ -24,7 +24,7 @@ pub fn report(report: &Report) -> String {
     report.screen.iter().for_each(|screen| about_screen(&mut text, screen));
     let mut codes: BTreeMap<&str, f64> = BTreeMap::new();
     for warning in report.warnings.iter().chain(report.runs.iter().flat_map(|run| &run.warnings)) {
-        *codes.entry(warning.code.name()).or_default() += 1.0;
+        *codes.entry(warning.code().name()).or_default() += 1.0;
     }
     let samples = codes.into_iter().map(|(code, number)| (labels(&[("code", Some(code))]), number));
     gauge(&mut text, "pmmpi_warnings", "Number of warnings of the report and of its runs, by code.", samples);

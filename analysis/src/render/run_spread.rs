@@ -1,9 +1,9 @@
 //! How much the runs of a class differ, in words.
 
 use super::cells::{seconds, shortened};
+use crate::render::sentences::percent;
 use crate::report::Report;
 use crate::verdicts::class_report::{ClassReport, RunSpread};
-use crate::warning_codes::percent;
 use std::collections::BTreeMap;
 
 /// Of fewer runs, the slowest hundredth is one run or none: the slowest one says as much.

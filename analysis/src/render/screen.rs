@@ -269,7 +269,8 @@ fn why(node: &ScreenedNode) -> Option<String> {
     let more = if node.slow_threads.len() > THREADS { ", ..." } else { "" };
     let threads =
         (!threads.is_empty()).then(|| format!("slow hardware threads: {}{more}", threads.join(", ")));
-    let parts: Vec<String> = node.cause.clone().into_iter().chain(threads).collect();
+    let cause = node.cause.as_deref().map(ToString::to_string);
+    let parts: Vec<String> = cause.into_iter().chain(threads).collect();
     (!parts.is_empty()).then(|| format!("{}: {}", node.node, parts.join("; ")))
 }
 

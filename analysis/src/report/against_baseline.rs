@@ -35,7 +35,32 @@ pub struct KernelAgainst {
     /// True if the class as a whole became slower or faster; `None` if the runs do not show whether it did.
     pub moved: Option<bool>,
     /// Why a value is null.
-    pub null_reasons: BTreeMap<&'static str, String>,
+    pub null_reasons: BTreeMap<&'static str, BaselineNull>,
+}
+
+/// Why a value of a kernel is null.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BaselineNull {
+    /// The screen has no time of the kernel.
+    NoTimeInScreen,
+    /// The class is too small: see [`KernelAgainst::too_small`].
+    SmallClass,
+    /// The baseline has no time of these nodes from before the screen.
+    NoEarlierTime,
+    /// The baseline has times of these nodes from before the screen, but only of other work.
+    NoEarlierTimeOfWork {
+        /// The work of the screen.
+        work: String,
+    },
+    /// The earlier screen has times of too few nodes of the class.
+    FewNodes {
+        /// Number of nodes with times in both screens.
+        measured: usize,
+        /// Number of nodes of the class in the screen.
+        nodes: usize,
+    },
+    /// Too few runs show how much the times vary.
+    FewRuns,
 }
 
 /// A screen of the baseline.
@@ -68,7 +93,12 @@ impl AgainstBaseline {
 
 impl KernelAgainst {
     /// A kernel that pmmpi cannot compare, and why.
-    pub fn not_compared(kernel: &str, class: Option<&str>, nodes_in_screen: usize, why: String) -> Self {
+    pub fn not_compared(
+        kernel: &str,
+        class: Option<&str>,
+        nodes_in_screen: usize,
+        why: BaselineNull,
+    ) -> Self {
         let keys = ["earlier", "change", "ci", "moved"];
         let keys = keys.into_iter().chain(class.is_none().then_some("class"));
         Self {

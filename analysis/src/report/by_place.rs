@@ -4,11 +4,10 @@ use crate::input::place_source::{PlaceSource, ReadPlaces};
 use crate::stats::qn_scale::qn;
 use crate::table::RunTable;
 use crate::table::place_table::Level;
-use crate::table::place_values::{OfPlace, PlaceKey, Wanted, of_table, scope_of_most};
+use crate::table::place_values::{MetricNull, OfPlace, PlaceKey, Wanted, of_table, scope_of_most};
 use crate::verdicts::node_report::SlowRunReport;
-use crate::warning_codes::{Warning, WarningCode};
+use crate::warnings::{ClassWarning, Warning};
 use pmmpi::counters::open_counters::Scope;
-use pmmpi::text::count;
 use pmmpi_events::metrics::catalogue;
 use pmmpi_events::validation::Trust;
 use serde::Serialize;
@@ -61,7 +60,7 @@ pub struct PlaceMetric {
     pub places: usize,
     /// Why another place has no value; absent if all have one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
+    pub reason: Option<MetricNull>,
 }
 
 /// One place.
@@ -91,7 +90,22 @@ pub struct PlaceSummary {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slow: Option<PlaceValues>,
     /// Why a value is null.
-    pub null_reasons: BTreeMap<&'static str, &'static str>,
+    pub null_reasons: BTreeMap<&'static str, PlaceNull>,
+}
+
+/// Why a part of a place is null: the place has several of these parts, or may have several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlaceNull {
+    /// The ranks may run on several sockets, or the topology of the node is unknown.
+    Sockets,
+    /// Likewise, NUMA nodes.
+    NumaNodes,
+    /// Likewise, cores.
+    Cores,
+    /// Likewise, hardware threads.
+    HardwareThreads,
+    /// Several ranks share the place.
+    Ranks,
 }
 
 /// How a place differs from the others.
@@ -152,7 +166,7 @@ impl ByPlace {
         }
         for (class, all) in of_classes {
             let (all, warning) = with_one_scope(all, level, class);
-            warnings.extend(warning);
+            warnings.extend(warning.map(Warning::from));
             for (run_id, key, values) in all {
                 let is_slow = slow.contains(&(run_id.as_str(), key.node.as_str()));
                 let runs = places.entry((class, key)).or_default();
@@ -160,8 +174,7 @@ impl ByPlace {
             }
         }
         if source.runs().is_empty() {
-            let message = "--by: pmmpi measured none of these runs, so there are no values by place";
-            warnings.push(Warning::new(WarningCode::NoPlaces, message));
+            warnings.push(ClassWarning::NoPlaces.into());
         }
         let metrics = metrics(places.values());
         let units = units(places.values());
@@ -179,7 +192,7 @@ fn with_one_scope(
     mut all: Vec<(String, PlaceKey, OfPlace)>,
     level: Level,
     class: &str,
-) -> (Vec<(String, PlaceKey, OfPlace)>, Option<Warning>) {
+) -> (Vec<(String, PlaceKey, OfPlace)>, Option<ClassWarning>) {
     let regions: HashSet<Option<String>> = all.iter().map(|(_, key, _)| key.region.clone()).collect();
     let of_most = |region: &Option<String>| {
         let of_region = all.iter().filter(|(_, key, _)| key.region == *region);
@@ -201,18 +214,16 @@ fn with_one_scope(
     if left_out.is_empty() {
         return (all, None);
     }
-    let others = match shown.get(&None).copied().flatten() {
-        Some(Scope::Core) => "threads of ranks, but most runs counted hardware threads (--scope core)",
-        _ => "hardware threads (--scope core), but most runs counted threads of ranks",
+    let warning = ClassWarning::MixedScopes {
+        by: level.name(),
+        left_out: left_out.len(),
+        runs: before.len(),
+        // Without counts of the whole work, there are only counts of regions: those of ranks.
+        shown: shown.get(&None).copied().flatten().unwrap_or(Scope::Task),
+        class: class.to_owned(),
     };
-    let message = format!(
-        "--by {}: the counts of {} of {} are not in the table: these runs counted {others} ({class})",
-        level.name(),
-        left_out.len(),
-        count(before.len(), "run")
-    );
     all.retain(|(_, key, values)| is_shown(&key.region, values));
-    (all, Some(Warning::new(WarningCode::MixedScopes, message)))
+    (all, Some(warning))
 }
 
 /// Places of one class are compared in each metric that shows how fast or how busy they are.
@@ -255,7 +266,7 @@ fn units<'a>(places: impl Iterator<Item = &'a Runs>) -> BTreeMap<String, String>
 
 fn metrics<'a>(places: impl Iterator<Item = &'a Runs>) -> Vec<PlaceMetric> {
     let mut having: HashMap<&str, usize> = HashMap::new();
-    let mut reasons: HashMap<&str, &str> = HashMap::new();
+    let mut reasons: HashMap<&str, &MetricNull> = HashMap::new();
     for runs in places {
         let all = || runs.usual.iter().chain(&runs.slow);
         let names: HashSet<&str> =
@@ -274,7 +285,7 @@ fn metrics<'a>(places: impl Iterator<Item = &'a Runs>) -> Vec<PlaceMetric> {
         name: &metric.name,
         unit: &metric.unit,
         places: having.get(metric.name.as_str()).copied().unwrap_or(0),
-        reason: reasons.get(metric.name.as_str()).map(|reason| (*reason).to_owned()),
+        reason: reasons.get(metric.name.as_str()).copied().cloned(),
     };
     shown.map(of).collect()
 }
@@ -301,15 +312,13 @@ impl PlaceSummary {
     }
 }
 
-fn why_null(part: &str) -> &'static str {
+fn why_null(part: &str) -> PlaceNull {
     match part {
-        "socket" => "the ranks may run on several sockets, or the topology of the node is unknown",
-        "numa" => "the ranks may run on several NUMA nodes, or the topology of the node is unknown",
-        "hardware_thread" => {
-            "the ranks may run on several hardware threads, or the topology of the node is unknown"
-        }
-        "core" => "the ranks may run on several cores, or the topology of the node is unknown",
-        _ => "several ranks share the place",
+        "socket" => PlaceNull::Sockets,
+        "numa" => PlaceNull::NumaNodes,
+        "core" => PlaceNull::Cores,
+        "hardware_thread" => PlaceNull::HardwareThreads,
+        _ => PlaceNull::Ranks,
     }
 }
 

@@ -2,9 +2,9 @@
 //! more work, or more room in the caches, so these nodes are no peers. The number makes up no class, because results of
 //! other tools and older archives lack it.
 
-use crate::warning_codes::{Warning, WarningCode};
+use crate::warnings::ClassWarning;
+use crate::warnings::of_classes::NodesWithThreads;
 use hashbrown::{HashMap, HashSet};
-use pmmpi::text::count;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,13 +19,16 @@ pub type HostThreads<'a> = ([&'a str; 2], &'a str, usize);
 pub fn warnings<'a>(
     used: impl Iterator<Item = HostThreads<'a>>,
     online: impl Iterator<Item = HostThreads<'a>>,
-) -> Vec<Warning> {
-    let of_used = messages(used, "use");
-    let all = if of_used.is_empty() { messages(online, "have") } else { of_used };
-    all.into_iter().map(|message| Warning::new(WarningCode::CoresDiffer, message)).collect()
+) -> Vec<ClassWarning> {
+    let of_used = differing(used);
+    let are_used = !of_used.is_empty();
+    let found = if are_used { of_used } else { differing(online) };
+    let warning = |(numbers, all)| ClassWarning::CoresDiffer { are_used, numbers, all };
+    found.into_iter().map(warning).collect()
 }
 
-fn messages<'a>(threads: impl Iterator<Item = HostThreads<'a>>, verb: &str) -> BTreeSet<String> {
+/// The most frequent numbers of threads in each class with several numbers, and how many numbers there are.
+fn differing<'a>(threads: impl Iterator<Item = HostThreads<'a>>) -> BTreeSet<(Vec<NodesWithThreads>, usize)> {
     // Most classes have one number: no set of their many hosts is needed.
     let threads: Vec<HostThreads> = threads.collect();
     let mut first: HashMap<[&str; 2], usize> = HashMap::new();
@@ -43,17 +46,16 @@ fn messages<'a>(threads: impl Iterator<Item = HostThreads<'a>>, verb: &str) -> B
         let mut values: Vec<(&usize, &BTreeSet<&str>)> = hosts.iter().collect();
         values.sort_by_key(|(threads, hosts)| (Reverse(hosts.len()), Reverse(**threads)));
         let of_value = |(place, (threads, hosts)): (usize, &(&usize, &BTreeSet<&str>))| {
-            let named: Vec<&str> = hosts.iter().take(NAMED).copied().collect();
-            let more = if hosts.len() > NAMED { ", ..." } else { "" };
             // The first are the usual ones.
-            let named = if place == 0 { String::new() } else { format!(" ({}{more})", named.join(", ")) };
-            format!("{threads} on {}{named}", count(hosts.len(), "node"))
+            let named = hosts.iter().take(if place == 0 { 0 } else { NAMED });
+            NodesWithThreads {
+                threads: **threads,
+                nodes: hosts.len(),
+                named: named.map(|host| (*host).to_owned()).collect(),
+            }
         };
-        let mut texts: Vec<String> = values.iter().enumerate().take(NAMED).map(of_value).collect();
-        if let Some(more) = values.len().checked_sub(NAMED).filter(|more| *more > 0) {
-            texts.push(count(more, "more number"));
-        }
-        format!("nodes of a class {verb} different numbers of hardware threads: {}", texts.join(", "))
+        let first: Vec<NodesWithThreads> = values.iter().enumerate().take(NAMED).map(of_value).collect();
+        (first, values.len())
     };
     classes.values().map(of).collect()
 }

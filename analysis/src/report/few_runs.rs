@@ -5,10 +5,10 @@ use super::FEWEST_ROUNDS;
 use super::run::RunReport;
 use super::screen::ScreenReport;
 use crate::verdicts::node_report::{NodeReport, class_numbers};
-use crate::warning_codes::{Warning, WarningCode};
+use crate::warnings::ClassWarning;
+use crate::warnings::of_classes::NodeRuns;
 use hashbrown::HashSet;
 use pmmpi::order_statistics::FEWEST_OF_INTERVAL;
-use pmmpi::text::count;
 use std::collections::BTreeMap;
 
 /// The fewest runs of a node, and the number of the class that has so few. `None` if it does not matter.
@@ -19,7 +19,11 @@ type Fewest<'a> = BTreeMap<&'a str, RunsInClass>;
 
 /// One warning for the nodes of screens, and one for all others: the user adds runs with different options. Nodes of earlier
 /// screens do not count.
-pub fn warnings(nodes: &[NodeReport], screen: Option<&ScreenReport>, runs: &[RunReport]) -> Vec<Warning> {
+pub fn warnings(
+    nodes: &[NodeReport],
+    screen: Option<&ScreenReport>,
+    runs: &[RunReport],
+) -> Vec<ClassWarning> {
     let rounds: HashSet<&str> =
         runs.iter().filter(|run| run.screened.is_some()).map(|run| run.run_id.as_str()).collect();
     let is_round = |node: &NodeReport| rounds.contains(node.median_run_id.as_str());
@@ -41,15 +45,11 @@ pub fn warnings(nodes: &[NodeReport], screen: Option<&ScreenReport>, runs: &[Run
         let kernels = node.kernels.values().filter(|of| of.runs > 0 && of.failed_runs == 0);
         kernels.for_each(|of| add(&mut of_screens, &node.node, (of.runs, None), FEWEST_ROUNDS));
     }
-    [
-        (of_screens, WarningCode::FewRounds, FEWEST_ROUNDS, " of a kernel", "of a kernel"),
-        (of_others, WarningCode::FewRuns, FEWEST_OF_INTERVAL, "", "in a class"),
-    ]
-    .into_iter()
-    .filter_map(|(fewest, code, needed, of_one, of_several)| {
-        Some(Warning::new(code, message(fewest, needed, [of_one, of_several])?))
-    })
-    .collect()
+    let few_rounds =
+        first(of_screens).map(|(nodes, all)| ClassWarning::FewRounds { nodes, all, needed: FEWEST_ROUNDS });
+    let few_runs =
+        first(of_others).map(|(nodes, all)| ClassWarning::FewRuns { nodes, all, needed: FEWEST_OF_INTERVAL });
+    few_rounds.into_iter().chain(few_runs).collect()
 }
 
 fn add<'a>(fewest: &mut Fewest<'a>, node: &'a str, few: RunsInClass, needed: usize) {
@@ -58,25 +58,18 @@ fn add<'a>(fewest: &mut Fewest<'a>, node: &'a str, few: RunsInClass, needed: usi
     }
 }
 
-fn message(fewest: Fewest<'_>, needed: usize, [of_one, of_several]: [&str; 2]) -> Option<String> {
+/// The first nodes, and the number of all; `None` without nodes.
+fn first(fewest: Fewest<'_>) -> Option<(Vec<NodeRuns>, usize)> {
     const NAMED: usize = 3;
     let mut fewest: Vec<(&str, RunsInClass)> = fewest.into_iter().collect();
     fewest.sort_by_key(|(node, (runs, _))| (*runs, *node));
-    if let [(node, (runs, class))] = fewest[..] {
-        let of_one = class.map_or_else(|| of_one.to_owned(), |class| format!(" of class {class}"));
-        return Some(format!(
-            "{node} has only {}{of_one}, but the report needs {needed}",
-            count(runs, "run")
-        ));
-    }
-    let named =
-        fewest.iter().take(NAMED).map(|(node, (runs, _))| format!("{node} ({})", count(*runs, "run")));
-    let named = named.collect::<Vec<_>>().join(", ");
-    let more = match fewest.len().saturating_sub(NAMED) {
-        0 => String::new(),
-        more => format!(" and {}", count(more, "more node")),
+    let of = |(node, (runs, class)): &(&str, RunsInClass)| NodeRuns {
+        node: (*node).to_owned(),
+        runs: *runs,
+        class: *class,
     };
-    (!fewest.is_empty()).then(|| format!("nodes with fewer than {needed} runs {of_several}: {named}{more}"))
+    let first: Vec<NodeRuns> = fewest.iter().take(NAMED).map(of).collect();
+    (!first.is_empty()).then(|| (first, fewest.len()))
 }
 
 #[cfg(test)]
@@ -88,11 +81,11 @@ mod tests {
         let told = |classes: &[RunsInClass]| {
             let mut fewest = Fewest::new();
             classes.iter().for_each(|few| add(&mut fewest, "vm", *few, 5));
-            message(fewest, 5, ["", "in a class"])
+            first(fewest)
         };
-        let of_class = "vm has only 1 run of class 3, but the report needs 5";
-        assert_eq!(told(&[(7, Some(1)), (2, Some(2)), (1, Some(3))]).as_deref(), Some(of_class));
-        assert_eq!(told(&[(3, None)]).as_deref(), Some("vm has only 3 runs, but the report needs 5"));
+        let vm = |runs, class| Some((vec![NodeRuns { node: "vm".to_owned(), runs, class }], 1));
+        assert_eq!(told(&[(7, Some(1)), (2, Some(2)), (1, Some(3))]), vm(1, Some(3)));
+        assert_eq!(told(&[(3, None)]), vm(3, None));
         assert_eq!(told(&[(5, None)]), None);
     }
 }

@@ -4,20 +4,19 @@ use super::host_names;
 use super::screen::{ScreenReport, ScreenedNode};
 use crate::input::LaterHistory;
 use crate::table::slurm_host_list::HostList;
-use crate::verdicts::fitness::{Fitness, GateAnswer};
+use crate::verdicts::fitness::{Fitness, GateAnswer, GateReason};
 use crate::verdicts::kernels_of_node::{KernelOfNode, ScreenVerdict};
-use pmmpi::text::count;
 use std::collections::{HashMap, HashSet};
 
 /// A node with fewer runs of a kernel is not fit for certain.
-const FEWEST_RUNS: usize = 5;
+pub const FEWEST_RUNS: usize = 5;
 /// Fewer nodes do not show how fast their class is. Repaired nodes do not count: a batch may share a fault. Neither do nodes
 /// that are slow themselves.
-const FEWEST_OTHERS: usize = 4;
+pub const FEWEST_OTHERS: usize = 4;
 /// The same, if an archive shows how fast the node itself was while it was healthy.
-const FEWEST_WITH_HISTORY: usize = 2;
+pub const FEWEST_WITH_HISTORY: usize = 2;
 /// For each repaired node. A class of just as many repaired nodes as others has the speed of its slowest healthy node.
-const FEWEST_FOR_EACH: usize = 2;
+pub const FEWEST_FOR_EACH: usize = 2;
 
 /// A longer list is a typing error.
 const MOST_NAMES: usize = 100_000;
@@ -67,97 +66,73 @@ impl Asked<'_> {
         let is_host = |host: &str| self.screen.screened.iter().find(|node| node.node.as_str() == host);
         let node = host.and_then(is_host);
         let (answer, reason) = match node {
-            None => (Fitness::Undecided, "it did not take part in the screen".to_owned()),
+            None => (Fitness::Undecided, GateReason::NoPart),
             Some(node) => self.of(node),
         };
         let slower_by_at_most = node.and_then(at_most);
         GateAnswer { node: name.to_owned(), host: host.map(str::to_owned), answer, reason, slower_by_at_most }
     }
 
-    fn of(&self, node: &ScreenedNode) -> (Fitness, String) {
-        let kernel = node.kernel.as_deref().unwrap_or("a kernel");
+    fn of(&self, node: &ScreenedNode) -> (Fitness, GateReason) {
+        let kernel = node.kernel.clone();
         // Below, kernels without a verdict leave it open.
         match node.verdict.unwrap_or(ScreenVerdict::Ok) {
-            ScreenVerdict::Wrong => (Fitness::NotFit, format!("{kernel} computed a wrong result")),
-            ScreenVerdict::Failed => (Fitness::NotFit, format!("{kernel} failed")),
+            ScreenVerdict::Wrong => (Fitness::NotFit, GateReason::WrongResult { kernel }),
+            ScreenVerdict::Failed => (Fitness::NotFit, GateReason::Failed { kernel }),
             ScreenVerdict::Slow | ScreenVerdict::SlowTail => {
-                (Fitness::NotFit, format!("in {kernel}, the node is slower than its class"))
+                (Fitness::NotFit, GateReason::SlowerThanClass { kernel })
             }
-            ScreenVerdict::Slowed => {
-                (Fitness::NotFit, format!("in {kernel}, the node is slower than it was"))
-            }
+            ScreenVerdict::Slowed => (Fitness::NotFit, GateReason::SlowerThanBefore { kernel }),
             ScreenVerdict::Suspect | ScreenVerdict::Unusual => {
-                (Fitness::Undecided, format!("in {kernel}, the node may be slow"))
+                (Fitness::Undecided, GateReason::MaybeSlow { kernel })
             }
-            ScreenVerdict::Fast => {
-                (Fitness::Undecided, format!("in {kernel}, the node is much faster than its class"))
-            }
+            ScreenVerdict::Fast => (Fitness::Undecided, GateReason::MuchFaster { kernel }),
             ScreenVerdict::Ok => match self.missing(node) {
                 Some(missing) => (Fitness::Undecided, missing),
-                None => (Fitness::Fit, String::new()),
+                None => (Fitness::Fit, GateReason::NothingMissing),
             },
         }
     }
 
     /// What is missing until the node is fit for certain.
-    fn missing(&self, node: &ScreenedNode) -> Option<String> {
+    fn missing(&self, node: &ScreenedNode) -> Option<GateReason> {
         let history = &self.screen.later_history;
         if is_history_lost(history, node.node.as_str(), self.now_unix_ns) {
-            return Some(about_clock(node.node.as_str(), history.clock_of.as_deref()));
+            let (host, clock_of) = (node.node.as_str().to_owned(), history.clock_of.clone());
+            return Some(GateReason::WrongClock { host, clock_of });
         }
         let is_left_out = |kernel: &&str| !node.kernels.contains_key(*kernel);
         let mut kernels = self.screen.kernels.iter().map(|summary| summary.kernel.as_str());
         match kernels.find(is_left_out) {
-            Some(kernel) => Some(format!("{kernel} did not run on this node")),
+            Some(kernel) => Some(GateReason::NotRun { kernel: kernel.to_owned() }),
             None => node.kernels.iter().find_map(|(kernel, of)| self.missing_of(kernel, of)),
         }
     }
 
-    fn missing_of(&self, kernel: &str, of: &KernelOfNode) -> Option<String> {
+    fn missing_of(&self, kernel: &str, of: &KernelOfNode) -> Option<GateReason> {
+        let limit = self.limit;
+        let name = || kernel.to_owned();
         if of.verdict.is_none() {
-            return Some(format!(
-                "pmmpi cannot compare {kernel} on this node with other nodes of its class: add healthy nodes of the \
-                 same class"
-            ));
+            return Some(GateReason::NotCompared { kernel: name() });
         }
         if of.runs < FEWEST_RUNS {
-            return Some(format!(
-                "{kernel} has only {}, but --gate needs {FEWEST_RUNS}: add rounds (--rounds)",
-                count(of.runs, "run")
-            ));
+            return Some(GateReason::FewRuns { kernel: name(), runs: of.runs });
         }
         let [repaired, others] = self.of_class(kernel, of);
         let needed = if of.was_healthy { FEWEST_WITH_HISTORY } else { FEWEST_OTHERS };
         if others < needed {
-            return Some(format!(
-                "apart from the nodes of --gate, {kernel} has the verdict OK on only {} of the same class, but a decision \
-                 needs {FEWEST_OTHERS} (or {FEWEST_WITH_HISTORY}, if at least half of the earlier screens found this node \
-                 less than {:.0} % slower than its class): add healthy nodes",
-                count(others, "other node"),
-                self.limit * 100.0
-            ));
+            return Some(GateReason::FewOthers { kernel: name(), others, limit });
         }
         let needed = repaired.saturating_mul(FEWEST_FOR_EACH);
         if others < needed {
-            return Some(format!(
-                "--gate names {} of this class, and {kernel} has the verdict OK on only {} of the class, but a decision \
-                 needs {needed} other nodes, {FEWEST_FOR_EACH} for each node of --gate: add healthy nodes, or name fewer \
-                 nodes",
-                count(repaired, "node"),
-                count(others, "other node")
-            ));
+            return Some(GateReason::FewOthersForEach { kernel: name(), repaired, others, needed });
         }
         match of.slower_by_at_most {
-            Some(most) if most < self.limit => None,
-            Some(most) => Some(format!(
-                "in {kernel}, the node may be up to {:.1} % slower than its class, but --gate needs less than {:.0} %: \
-                 add rounds (--rounds) or healthy nodes",
-                most * 100.0,
-                self.limit * 100.0
-            )),
-            None => Some(format!(
-                "the times of {kernel} do not show how slow the node may be: add rounds (--rounds) or healthy nodes"
-            )),
+            Some(most) if most < limit => None,
+            Some(slower_by_at_most) => {
+                Some(GateReason::MaybeAboveLimit { kernel: name(), slower_by_at_most, limit })
+            }
+            None => Some(GateReason::UnknownSlowdown { kernel: name() }),
         }
     }
 
@@ -184,15 +159,6 @@ impl Asked<'_> {
 /// report is made again, sessions between the screen and the present time are usual.
 fn is_history_lost(history: &LaterHistory, host: &str, now_unix_ns: i64) -> bool {
     history.last_began.get(host).is_some_and(|began| *began > now_unix_ns)
-}
-
-fn about_clock(host: &str, clock_of: Option<&str>) -> String {
-    let clock_of = clock_of.unwrap_or("the first node of this screen");
-    format!(
-        "the archive has sessions of {host} that began after this screen and after the present time of this host, so a \
-         clock is wrong: if it is the clock of {clock_of}, set it right and repeat the screen; otherwise use another \
-         archive"
-    )
 }
 
 /// The largest of all kernels; `None` if that of a kernel is not known.

@@ -4,10 +4,10 @@
 //! of a rank behind all others is the smaller of two values: its node's lateness, and its distance from the next rank
 //! of that node. Times of work and of waiting are each rank's own, on its node's clock without correction.
 
-use crate::warning_codes::{Warning, WarningCode};
+use super::null_reasons::RunNullReason;
+use crate::warnings::RunWarning;
 use pmmpi::bounds::{Interval, NodeLateness};
 use pmmpi::record::{RankRecord, Run};
-use pmmpi::text::seconds_between;
 use pmmpi::{NodeId, RankId};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -37,7 +37,7 @@ pub struct WaitedFor {
     /// Time of all ranks at the end barrier, as a fraction of their time from t1 to t3.
     pub waiting_share: Option<f64>,
     /// Why a value is null.
-    pub null_reasons: BTreeMap<&'static str, String>,
+    pub null_reasons: BTreeMap<&'static str, RunNullReason>,
     /// Equal for runs of one command on the same nodes; `None` if a host has several clocks.
     #[serde(skip)]
     pub peers: Option<u64>,
@@ -61,17 +61,14 @@ pub struct NodeWait {
     /// See [`WaitedFor::behind_median_s`].
     pub behind_median_s: Option<[f64; 2]>,
     /// Why a value is null.
-    pub null_reasons: BTreeMap<&'static str, String>,
+    pub null_reasons: BTreeMap<&'static str, RunNullReason>,
 }
-
-/// A clock jumped, or a barrier let a rank through too early.
-const CONTRADICTION: &str = "the stamps of the nodes contradict one another";
 
 /// The lateness in one run.
 #[derive(Debug)]
 pub struct Lateness {
     /// The node that came last, or why it is not known.
-    pub waited_for: Result<WaitedFor, &'static str>,
+    pub waited_for: Result<WaitedFor, RunNullReason>,
     /// Nodes, the last one first; at most as many as the caller asked for.
     pub nodes: Vec<NodeWait>,
     /// Number of all nodes.
@@ -82,15 +79,15 @@ pub struct Lateness {
 pub fn of(run: &Run, most: usize) -> Lateness {
     let unknown = |why| Lateness { waited_for: Err(why), nodes: Vec::new(), nodes_count: 0 };
     let Some(elapsed) = run.elapsed() else {
-        return unknown("not every rank completed the measurement");
+        return unknown(RunNullReason::Incomplete);
     };
     if !elapsed.consistent {
-        return unknown(CONTRADICTION);
+        return unknown(RunNullReason::StampsContradict);
     }
     let mut waits = by_node(run);
     let why_not = match (run.ranks.len(), waits.len()) {
-        (0 | 1, _) => Some("the run has only one rank, so no other rank waits"),
-        (_, 1) => Some("the run has only one node, so no other node waits"),
+        (0 | 1, _) => Some(RunNullReason::OneRank),
+        (_, 1) => Some(RunNullReason::OneNode),
         _ => None,
     };
     // Both are in the order of the clocks.
@@ -107,12 +104,13 @@ pub fn of(run: &Run, most: usize) -> Lateness {
     waits[..ordered].sort_by_key(order);
     let waited_for = match (why_not, waits.first().and_then(|first| first.lateness)) {
         (Some(why), _) => Err(why),
-        (None, None) => Err(CONTRADICTION),
+        (None, None) => Err(RunNullReason::StampsContradict),
         (None, Some(lateness)) => Ok(waited_for(run, &waits, &lateness, elapsed.upper_ns)),
     };
     waits.truncate(most);
-    let why = waited_for.as_ref().err().copied().unwrap_or_default();
-    Lateness { waited_for, nodes: waits.iter().map(|waits| waits.report(run, why)).collect(), nodes_count }
+    let why = waited_for.as_ref().err();
+    let nodes = waits.iter().map(|waits| waits.report(run, why)).collect();
+    Lateness { waited_for, nodes, nodes_count }
 }
 
 /// Sort key: the largest lower bound comes first, then the largest upper bound.
@@ -154,16 +152,17 @@ fn by_node(run: &Run) -> Vec<Waits> {
 }
 
 impl Waits {
-    fn report(&self, run: &Run, why: &str) -> NodeWait {
+    /// `why` is the reason of an unknown lateness. A node without lateness comes first, so it always has this reason.
+    fn report(&self, run: &Run, why: Option<&RunNullReason>) -> NodeWait {
         // The median is an actual rank's value, like a node's median run.
         let summary = |ascending: &[i64]| {
             let at = [0, (ascending.len() - 1) / 2, ascending.len() - 1];
             at.map(|at| seconds(ascending[at]))
         };
         let mut null_reasons = BTreeMap::new();
-        if self.lateness.is_none() {
+        if let Some(why) = why.filter(|_| self.lateness.is_none()) {
             for key in ["lateness_s", "behind_median_s"] {
-                null_reasons.insert(key, why.to_owned());
+                null_reasons.insert(key, why.clone());
             }
         }
         NodeWait {
@@ -196,7 +195,7 @@ fn waited_for(run: &Run, waits: &[Waits], lateness: &NodeLateness, elapsed_ns: i
     let mut null_reasons = BTreeMap::new();
     for (key, is_null) in [("share", share.is_none()), ("waiting_share", waiting_share.is_none())] {
         if is_null {
-            null_reasons.insert(key, "the clocks show no elapsed time".to_owned());
+            null_reasons.insert(key, RunNullReason::NoElapsedTime);
         }
     }
     WaitedFor {
@@ -234,24 +233,15 @@ fn both_in_seconds(interval: Interval) -> [f64; 2] {
 
 impl Lateness {
     /// A warning if one node was late for certain, and by [`WORTH_A_WORD`] or more.
-    pub fn warning(&self) -> Option<Warning> {
+    pub fn warning(&self) -> Option<RunWarning> {
         let waited_for = self.waited_for.as_ref().ok()?;
         let share = waited_for.share.filter(|share| waited_for.sure && *share >= WORTH_A_WORD)?;
-        let others = match self.nodes_count - 1 {
-            1 => "the other node".to_owned(),
-            others => format!("the other {others} nodes"),
-        };
-        let [least, most] = waited_for.lateness_s.map(|s| (s * 1e9) as i64);
-        let (least, _) = seconds_between(least, most);
-        Some(Warning::new(
-            WarningCode::LateNode,
-            format!(
-                "{others} waited at least {least} s for {}, {:.1} % of the job; rank {} of this node came \
-                 last",
-                waited_for.node,
-                share * 100.0,
-                waited_for.rank
-            ),
-        ))
+        Some(RunWarning::LateNode {
+            node: waited_for.node.clone(),
+            rank: waited_for.rank,
+            others: self.nodes_count - 1,
+            lateness_s: waited_for.lateness_s,
+            share,
+        })
     }
 }

@@ -1,12 +1,12 @@
 //! The metrics of a run and of its regions.
 
+use super::flag_findings::Finding;
 use pmmpi::counters::default;
 use pmmpi::counters::expected::instructions_of;
 use pmmpi::record::Run;
 use pmmpi_events::metrics::{self, Metric, MetricValue, Rule, RuleJudgement};
 use pmmpi_events::validation::Trust;
 use serde::Serialize;
-use std::borrow::Cow;
 use std::collections::HashSet;
 
 /// One metric of a run.
@@ -79,8 +79,9 @@ fn asked_for(run: &Run) -> impl Fn(&Metric) -> bool {
 pub struct Flag {
     /// A stable name for scripts.
     pub code: &'static str,
-    /// The finding in words.
-    pub message: Cow<'static, str>,
+    /// What raises it.
+    #[serde(rename = "message")]
+    pub finding: Finding,
     /// True if the measurement must not be used.
     pub discards: bool,
 }
@@ -98,7 +99,7 @@ fn raised(rules: Vec<(&'static Rule, RuleJudgement)>) -> Vec<Flag> {
     raised
         .map(|(rule, _)| Flag {
             code: &rule.code,
-            message: rule.text.as_str().into(),
+            finding: Finding::Rule { text: &rule.text },
             discards: rule.discards,
         })
         .collect()

@@ -1,9 +1,10 @@
 //! Probes: short sections of threads that programs named.
 
-use crate::warning_codes::{Warning, WarningCode};
+use super::null_reasons::RunNullReason;
+use crate::warnings::RunWarning;
 use pmmpi::counters::count_and_quality::{Gap, WhyUnavailable};
 use pmmpi::counters::expected::instructions_of;
-use pmmpi::probes::{Discarded, MOST, ProbeTotals, Probes, Times};
+use pmmpi::probes::{Discarded, ProbeTotals, Probes, Times};
 use pmmpi::record::Run;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -20,9 +21,9 @@ pub struct ProbesReport {
     /// Entries that were not recorded.
     pub unrecorded: u64,
     /// Why threads have no counts, if some have none.
-    pub uncounted: Option<String>,
+    pub uncounted: Option<RunNullReason>,
     /// Why a value is null.
-    pub null_reasons: BTreeMap<&'static str, String>,
+    pub null_reasons: BTreeMap<&'static str, RunNullReason>,
 }
 
 /// One probe of one run. All values are of the entries that were kept.
@@ -57,7 +58,7 @@ pub struct ProbeReport {
     /// Mean instructions divided by what `--expect` gives for an entry.
     pub instructions_to_expected: Option<f64>,
     /// Why a value is null.
-    pub null_reasons: BTreeMap<&'static str, String>,
+    pub null_reasons: BTreeMap<&'static str, RunNullReason>,
 }
 
 /// Entries that were discarded.
@@ -74,7 +75,6 @@ pub struct DiscardedReport {
 /// The probes of a run; `None` if the program has none.
 pub fn of(run: &Run) -> Option<ProbesReport> {
     let Probes { tick_ps, cost_ps, unrecorded, uncounted, .. } = &run.probes;
-    let uncounted = uncounted.map(|gap| gap.to_string());
     let probes: Vec<ProbeReport> = run
         .probes
         .over_ranks()
@@ -83,25 +83,22 @@ pub fn of(run: &Run) -> Option<ProbesReport> {
             let is_of = |of: &&ProbeTotals| of.probe as usize == number;
             let ranks = run.probes.totals.iter().filter(is_of).count();
             let expected = instructions_of(&run.expected, Some(name));
-            ProbeReport::new(name, ranks, &totals, times, expected, uncounted.as_deref())
+            ProbeReport::new(name, ranks, &totals, times, expected, *uncounted)
         })
         .collect();
     let mut null_reasons = BTreeMap::new();
     if uncounted.is_none() {
-        null_reasons.insert("uncounted", "all threads have counts".to_owned());
+        null_reasons.insert("uncounted", RunNullReason::AllThreadsCounted);
     }
     (!probes.is_empty()).then(|| ProbesReport {
         probes,
         tick_ns: *tick_ps as f64 / 1e3,
         cost_ns: *cost_ps as f64 / 1e3,
         unrecorded: *unrecorded,
-        uncounted,
+        uncounted: uncounted.map(RunNullReason::NotCounted),
         null_reasons,
     })
 }
-
-/// Why a probe has neither times nor counts.
-const ALL_DISCARDED: &str = "pmmpi discarded all entries";
 
 impl ProbeReport {
     fn new(
@@ -110,22 +107,22 @@ impl ProbeReport {
         totals: &ProbeTotals,
         times: &Times,
         expected: Option<u64>,
-        uncounted: Option<&str>,
+        uncounted: Option<Gap>,
     ) -> Self {
         let ProbeTotals { threads, entries, counted, time_ps, cycles, instructions, .. } = *totals;
         let ns = |ps: u64| ps as f64 / 1e3;
         let timed = (entries > 0).then_some(time_ps);
         let [least, most] = [time_ps.least, time_ps.most].map(|ps| ps as f64);
         let mean = |sum: u64| (counted > 0).then(|| sum as f64 / counted as f64);
-        let never = || Gap::Unavailable(WhyUnavailable::NeverScheduled).to_string();
+        let never = Gap::Unavailable(WhyUnavailable::NeverScheduled);
         let lack = match timed {
-            None => ALL_DISCARDED.to_owned(),
-            Some(_) => uncounted.map_or_else(never, str::to_owned),
+            None => RunNullReason::AllDiscarded,
+            Some(_) => RunNullReason::NotCounted(uncounted.unwrap_or(never)),
         };
         let mut null_reasons = BTreeMap::new();
         if timed.is_none() {
             for key in ["min_ns", "median_ns", "mean_ns", "max_ns"] {
-                null_reasons.insert(key, ALL_DISCARDED.to_owned());
+                null_reasons.insert(key, RunNullReason::AllDiscarded);
             }
         }
         if counted == 0 {
@@ -138,9 +135,7 @@ impl ProbeReport {
         if instructions_to_expected.is_none() {
             let why = match expected {
                 Some(_) => lack,
-                None => format!(
-                    "--expect gives no number of instructions for this probe; to give one: --expect '{name}:instructions=N'"
-                ),
+                None => RunNullReason::NoInstructionsExpected { probe: name.to_owned() },
             };
             null_reasons.insert("instructions_to_expected", why);
         }
@@ -180,20 +175,9 @@ impl DiscardedReport {
 }
 
 /// Warns of entries that were not recorded.
-pub fn warning(run: &Run) -> Option<Warning> {
-    let unrecorded = run.probes.unrecorded;
-    (unrecorded > 0).then(|| {
-        let missing = match unrecorded {
-            1 => "1 entry of probes is missing".to_owned(),
-            many => format!("{many} entries of probes are missing"),
-        };
-        let message = format!(
-            "{missing}: pmmpi records only the first {} names of a thread, 32 levels of nesting, and entries \
-             that end",
-            MOST - 1
-        );
-        Warning::new(WarningCode::ProbesLeftOut, message)
-    })
+pub fn warning(run: &Run) -> Option<RunWarning> {
+    let entries = run.probes.unrecorded;
+    (entries > 0).then_some(RunWarning::ProbesLeftOut { entries })
 }
 
 #[cfg(test)]
@@ -205,10 +189,10 @@ mod tests {
     fn discarded_entries_are_the_reason_of_missing_times_and_counts() {
         let discarded = Discarded { moved: 3, ..Discarded::default() };
         let totals = ProbeTotals { discarded, ..ProbeTotals::default() };
-        for uncounted in [None, Some("counters were off")] {
+        for uncounted in [None, Some(Gap::Unavailable(WhyUnavailable::Off))] {
             let report = ProbeReport::new("p", 1, &totals, &Times::default(), Some(5), uncounted);
             for key in ["min_ns", "cycles", "instructions_range", "instructions_to_expected"] {
-                assert_eq!(report.null_reasons[key], ALL_DISCARDED, "{key}");
+                assert_eq!(report.null_reasons[key], RunNullReason::AllDiscarded, "{key}");
             }
         }
     }

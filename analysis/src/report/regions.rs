@@ -2,12 +2,13 @@
 
 use crate::report::counters::{self, CounterReport};
 use crate::report::metrics::{self, Flag, MetricReport};
+use crate::report::null_reasons::RunNullReason;
 use crate::report::run_flags;
-use crate::warning_codes::{Warning, WarningCode};
+use crate::warnings::RunWarning;
+use crate::warnings::of_runs::RanksAtEnd;
 use pmmpi::RankId;
 use pmmpi::record::Run;
-use pmmpi::regions::{MOST, RegionBounds};
-use pmmpi::text::count;
+use pmmpi::regions::{RegionBounds, Whereabouts};
 use pmmpi_events::validation::{RunTrust, Trust};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -45,7 +46,7 @@ pub struct RegionReport {
     /// Conclusions about the measurement of this region.
     pub flags: Vec<Flag>,
     /// Why a value is null.
-    pub null_reasons: BTreeMap<&'static str, String>,
+    pub null_reasons: BTreeMap<&'static str, RunNullReason>,
 }
 
 /// The regions of one run, in the order of their first entry.
@@ -74,14 +75,13 @@ impl RegionReport {
         let agreed = bounds.entries.filter(|_| lower_ns <= upper_ns);
         let share = agreed.and(whole).map(|whole| middle(lower_ns, upper_ns) / whole);
         let mut null_reasons = BTreeMap::new();
-        let contradiction = "the ranks' times contradict one another: a clock jumped";
         let why = match bounds.entries {
-            None => "the ranks did not enter this region the same number of times",
-            Some(_) => contradiction,
+            None => &RunNullReason::EntriesDiffer,
+            Some(_) => &RunNullReason::RegionTimesContradict,
         };
-        let mut explain = |key, is_null: bool, why: &str| {
+        let mut explain = |key, is_null: bool, why: &RunNullReason| {
             if is_null {
-                null_reasons.insert(key, why.to_owned());
+                null_reasons.insert(key, why.clone());
             }
         };
         explain("entries", bounds.entries.is_none(), why);
@@ -91,7 +91,7 @@ impl RegionReport {
         explain(
             "share",
             share.is_none(),
-            if agreed.is_none() { why } else { "the elapsed time of the run is unknown" },
+            if agreed.is_none() { why } else { &RunNullReason::ElapsedUnknown },
         );
         let (work, wait) = (bounds.mean_ns as f64, bounds.mean_wait_ns as f64);
         let waiting_share = agreed.map(|_| if wait == 0.0 { 0.0 } else { wait / (work + wait) });
@@ -102,7 +102,7 @@ impl RegionReport {
         let node =
             node.or_else(|| run.lost.iter().find(|lost| lost.rank == slowest_rank).map(|lost| lost.node));
         let host = node.and_then(|node| run.nodes.get(node.index())).map(|node| node.key.hostname.clone());
-        explain("slowest_node", host.is_none(), "this rank left no record of its node");
+        explain("slowest_node", host.is_none(), &RunNullReason::NodeUnknown);
         Self {
             name: bounds.name.to_owned(),
             entries: bounds.entries,
@@ -124,32 +124,19 @@ impl RegionReport {
 }
 
 /// Warnings about entries that the table does not contain.
-pub fn warnings(run: &Run) -> Vec<Warning> {
+pub fn warnings(run: &Run) -> Vec<RunWarning> {
     let mut warnings = Vec::new();
-    if run.regions.unrecorded > 0 {
-        let entries = match run.regions.unrecorded {
-            1 => "1 entry of a region".to_owned(),
-            many => format!("{many} entries of regions"),
-        };
-        warnings.push(Warning::new(
-            WarningCode::RegionsLeftOut,
-            format!(
-                "pmmpi did not count {entries}: it counts only the first {MOST} region names and 64 levels \
-                 of nesting, and leaves out entries with a failed barrier"
-            ),
-        ));
+    let entries = run.regions.unrecorded;
+    if entries > 0 {
+        warnings.push(RunWarning::RegionsLeftOut { entries });
     }
-    if let Some((rank, ns)) = run.regions.paused.iter().max_by_key(|(_, ns)| ns) {
-        warnings.push(Warning::new(
-            WarningCode::Paused,
-            format!(
-                "MPI_Pcontrol(0) paused the regions on {} of {}; the longest pause was on rank \
-                 {rank}: {:.6} s",
-                run.regions.paused.len(),
-                count(run.size as usize, "rank"),
-                *ns as f64 / 1e9
-            ),
-        ));
+    if let Some((longest_rank, longest_ns)) = run.regions.paused.iter().max_by_key(|(_, ns)| ns) {
+        warnings.push(RunWarning::Paused {
+            paused: run.regions.paused.len(),
+            ranks: run.size,
+            longest_rank: *longest_rank,
+            longest_ns: *longest_ns,
+        });
     }
     warnings.extend(expected_of_nothing(run));
     warnings.extend(where_it_ended(run));
@@ -157,44 +144,26 @@ pub fn warnings(run: &Run) -> Vec<Warning> {
 }
 
 /// Warns if `--expect` names a region or probe that the program never entered.
-fn expected_of_nothing(run: &Run) -> Option<Warning> {
+fn expected_of_nothing(run: &Run) -> Option<RunWarning> {
     let is_known = |part: &&str| run.regions.names.iter().chain(&run.probes.names).any(|name| name == part);
     let parts = run.expected.iter().filter_map(|expected| expected.part.as_deref());
-    let unknown: Vec<String> = parts.filter(|part| !is_known(part)).map(|part| format!("`{part}`")).collect();
-    (!unknown.is_empty()).then(|| {
-        Warning::new(
-            WarningCode::ExpectedOfNothing,
-            format!("--expect names {}, but the program has no such region or probe", unknown.join(", ")),
-        )
-    })
+    let unknown: Vec<String> = parts.filter(|part| !is_known(part)).map(str::to_owned).collect();
+    (!unknown.is_empty()).then_some(RunWarning::ExpectedOfNothing { parts: unknown })
 }
 
 /// Warns if a rank waited at a region's begin or end when the job ended, while other ranks were elsewhere: the
 /// program hangs there.
-fn where_it_ended(run: &Run) -> Option<Warning> {
-    let mut places: BTreeMap<String, Vec<RankId>> = BTreeMap::new();
+fn where_it_ended(run: &Run) -> Option<RunWarning> {
+    const NAMED: usize = 8;
+    let mut places: BTreeMap<Option<&Whereabouts>, Vec<RankId>> = BTreeMap::new();
     for lost in &run.lost {
-        let place = lost.whereabouts.as_ref().map_or("elsewhere".to_owned(), ToString::to_string);
-        places.entry(place).or_default().push(lost.rank);
+        places.entry(lost.whereabouts.as_ref()).or_default().push(lost.rank);
     }
-    let listed = |(place, ranks): (&String, &Vec<RankId>)| format!("{} {place}", ranks_of(ranks));
-    run.lost.iter().any(|lost| lost.whereabouts.is_some()).then(|| {
-        Warning::new(
-            WarningCode::EndedInRegion,
-            format!(
-                "places of the ranks when the job ended: {}",
-                places.iter().map(listed).collect::<Vec<_>>().join("; ")
-            ),
-        )
-    })
-}
-
-fn ranks_of(ranks: &[RankId]) -> String {
-    const MOST_NAMED: usize = 8;
-    let named = ranks.iter().take(MOST_NAMED).map(RankId::to_string).collect::<Vec<_>>().join(", ");
-    let what = if ranks.len() == 1 { "rank" } else { "ranks" };
-    match ranks.len().saturating_sub(MOST_NAMED) {
-        0 => format!("{what} {named}"),
-        more => format!("{what} {named} and {more} more"),
-    }
+    let at = |(place, ranks): (&Option<&Whereabouts>, &Vec<RankId>)| RanksAtEnd {
+        place: place.cloned(),
+        ranks: ranks.iter().take(NAMED).copied().collect(),
+        ranks_count: ranks.len(),
+    };
+    let is_in_region = places.keys().any(Option::is_some);
+    is_in_region.then(|| RunWarning::EndedInRegion { places: places.iter().map(at).collect() })
 }

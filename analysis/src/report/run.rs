@@ -4,18 +4,19 @@ use super::counters::{self, CounterReport, CountingCost};
 use super::health::{self, HealthReport};
 use super::lateness::{self, Lateness, NodeWait, WaitedFor};
 use super::metrics::{self, Flag, MetricReport};
+use super::null_reasons::RunNullReason;
 use super::places::{self, PlaceReport};
 use super::probes::{self, ProbesReport};
 use super::regions::{self, RegionReport};
 use super::run_flags;
+use super::run_warnings::about;
 use super::screened_run::ScreenedRun;
-use super::warnings::about;
-use crate::warning_codes::Warning;
+use crate::warnings::Warning;
 use pmmpi::record::{End, Overhead, Run};
 use pmmpi::regions::At;
 use pmmpi::{NodeId, RankId};
 use pmmpi_events::validation::Trust;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 
 /// A job of 20,000 ranks may lose all of them, and a damaged file of a few bytes may claim four thousand million.
@@ -41,7 +42,8 @@ pub struct RunReport {
     /// Number of host names.
     pub nodes: usize,
     /// finalized, exited N, signal N, ...
-    pub end: Option<String>,
+    #[serde(serialize_with = "by_name")]
+    pub end: Option<End>,
     /// Set if the run is a round of `pmmpi screen`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub screened: Option<ScreenedRun>,
@@ -88,7 +90,7 @@ pub struct RunReport {
     /// Warnings about this run.
     pub warnings: Vec<Warning>,
     /// Why a value is null.
-    pub null_reasons: BTreeMap<&'static str, String>,
+    pub null_reasons: BTreeMap<&'static str, RunNullReason>,
 }
 
 /// A rank that began and did not reach the end.
@@ -99,7 +101,8 @@ pub struct LostRankReport {
     /// Host name.
     pub node: String,
     /// exited N, signal N, ...
-    pub end: Option<String>,
+    #[serde(serialize_with = "by_name")]
+    pub end: Option<End>,
     /// Time from t1 to t2 if the rank finished its work; otherwise from t1 to its end, if a launcher saw the end (s).
     pub worked_s: Option<f64>,
     /// True if the rank finished its work and waited for other ranks.
@@ -109,7 +112,7 @@ pub struct LostRankReport {
     /// See `region`.
     pub region_at: Option<&'static str>,
     /// Why a value is null.
-    pub null_reasons: BTreeMap<&'static str, String>,
+    pub null_reasons: BTreeMap<&'static str, RunNullReason>,
 }
 
 /// The bounds of a run, with suspects as host names.
@@ -148,30 +151,26 @@ impl RunReport {
         let header = &run.header;
         let elapsed = run.elapsed();
         let mut null_reasons = BTreeMap::new();
-        let mut explain = |key, is_null, reason: &str| {
+        let mut explain = |key, is_null, reason| {
             if is_null {
-                null_reasons.insert(key, reason.to_owned());
+                null_reasons.insert(key, reason);
             }
         };
-        explain("series", header.series.is_none(), "the run belongs to no series");
-        let unbatched = "no batch system that pmmpi knows (Slurm, PBS, LSF, Flux) started the run";
-        explain("job_id", header.job.job_id.is_none(), unbatched);
-        let incomplete = "not every rank completed the measurement";
-        explain("elapsed", elapsed.is_none(), incomplete);
+        explain("series", header.series.is_none(), RunNullReason::NoSeries);
+        explain("job_id", header.job.job_id.is_none(), RunNullReason::NoBatchSystem);
+        explain("elapsed", elapsed.is_none(), RunNullReason::Incomplete);
         for key in ["overhead_ns", "overhead"] {
-            explain(key, run.overhead().is_none(), "no rank completed the measurement");
+            explain(key, run.overhead().is_none(), RunNullReason::NoRankCompleted);
         }
-        let unknown = "no rank reported this time: pmmpi measured the program without barriers, no rank completed the \
-                       measurement, or the run file has a schema before 3";
-        explain("counting", run.counts.cost.is_none(), unknown);
+        explain("counting", run.counts.cost.is_none(), RunNullReason::NoCountingTime);
         let began = run.ranks.len() + run.lost.len() > 0;
-        let why = if began { NO_END_SEEN } else { "no rank was measured" };
+        let why = if began { RunNullReason::NoEndSeen } else { RunNullReason::NoRankMeasured };
         explain("end", run.end().is_none(), why);
         let lateness = lateness::of(run, MOST_LISTED);
         let warnings = about(run, &trusted, &lateness);
         let Lateness { waited_for, nodes: node_waits, nodes_count: node_waits_count } = lateness;
         if let Err(why) = &waited_for {
-            explain("waited_for", true, why);
+            explain("waited_for", true, why.clone());
         }
         let (mut metrics, mut flags, mut places, mut places_count, mut counters) = Default::default();
         if details == Details::Shown {
@@ -192,7 +191,7 @@ impl RunReport {
             started_unix_ns: header.started_unix_ns,
             ranks: run.ranks.len() + run.lost.len(),
             nodes: run.host_count(),
-            end: run.end().map(|end| end.to_string()),
+            end: run.end(),
             screened: ScreenedRun::of(run),
             elapsed: elapsed.map(|e| Elapsed {
                 lower_ns: e.lower_ns,
@@ -227,19 +226,20 @@ impl RunReport {
     }
 }
 
-/// No process observed the end of the rank.
-const NO_END_SEEN: &str = "pmmpi did not see the end: the program may still be running";
+fn by_name<S: Serializer>(end: &Option<End>, serializer: S) -> Result<S::Ok, S::Error> {
+    end.map(|end| end.to_string()).serialize(serializer)
+}
 
 fn lost_rank(run: &Run, lost: &pmmpi::record::LostRank) -> LostRankReport {
     let until = lost.t_ns.get(2).copied().or(lost.ended_ns);
     let worked_ns = until.zip(lost.t_ns.get(1)).and_then(|(until, t1)| until.checked_sub(*t1));
-    let end = (lost.end != End::Lost).then(|| lost.end.to_string());
+    let end = (lost.end != End::Lost).then_some(lost.end);
     let mut null_reasons = BTreeMap::new();
     if end.is_none() {
-        null_reasons.insert("end", NO_END_SEEN.to_owned());
+        null_reasons.insert("end", RunNullReason::NoEndSeen);
     }
     if worked_ns.is_none() {
-        null_reasons.insert("worked_s", NO_END_SEEN.to_owned());
+        null_reasons.insert("worked_s", RunNullReason::NoEndSeen);
     }
     LostRankReport {
         rank: lost.rank,

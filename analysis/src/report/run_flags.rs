@@ -1,18 +1,18 @@
 //! Flags of a run that need no counters: where its ranks ran, and how equal its nodes were. And counters that counted too
 //! little of the time.
 
+use super::flag_findings::{Few, Finding, RunFinding, UnequalFact};
 use super::metrics::{Flag, MetricReport};
 use super::turbo_flag;
 use crate::table::node_class;
 use crate::table::run_settings::may_differ_between_nodes;
 use pmmpi::node::{CpuSet, HwThread, NodeFacts, Topology};
 use pmmpi::record::{BoundTo, RankRecord, Run};
-use pmmpi::text::count;
 use pmmpi::{NodeId, RankId};
 use pmmpi_events::metrics::RUNNING_SHARE_FLOOR;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-/// A message names at most this number of ranks, nodes or metrics.
+/// A finding names at most this number of ranks, nodes, facts, other values of a fact, or metrics.
 const NAMED: usize = 4;
 
 /// A kind of flag.
@@ -37,6 +37,19 @@ pub enum RunFlag {
 }
 
 impl RunFlag {
+    fn of(finding: &RunFinding) -> Self {
+        match finding {
+            RunFinding::UnboundRanks(_) => Self::UnboundRanks,
+            RunFinding::OverlappingRanks(_) => Self::OverlappingRanks,
+            RunFinding::MoreRanksThanCores { .. } => Self::MoreRanksThanCores,
+            RunFinding::MovedRanks(_) => Self::MovedRanks,
+            RunFinding::UnequalNodes(_) => Self::UnequalNodes,
+            RunFinding::LowRunningShare(_) => Self::LowRunningShare,
+            RunFinding::BelowTurboStep { .. } => Self::BelowTurboStep,
+            RunFinding::ShortEntries { .. } => Self::ShortEntries,
+        }
+    }
+
     /// All kinds.
     pub const ALL: [Self; 8] = [
         Self::UnboundRanks,
@@ -108,25 +121,12 @@ impl RunFlag {
 
 /// The flags that this run raises.
 pub fn of(run: &Run, metrics: &[MetricReport]) -> Vec<Flag> {
-    let mut flags = Vec::new();
-    let mut raise = |flag: RunFlag, message: String| {
-        flags.push(Flag { code: flag.code(), message: message.into(), discards: false });
-    };
     let nodes = ranks_by_node(run);
     let bindings = run.bindings();
     let several = || nodes.values().filter(|ranks| ranks.len() > 1);
     let rank = |at: &usize| run.ranks[*at].rank;
     let unbound = several().flatten().filter(|at| bindings[**at] == BoundTo::Nothing);
     let unbound: Vec<RankId> = unbound.map(rank).collect();
-    if !unbound.is_empty() {
-        let message = format!(
-            "{} may run on all hardware threads of {}: bind ranks, for example with mpirun --bind-to core or srun \
-             --cpu-bind=cores",
-            described(&unbound),
-            if unbound.len() == 1 { "its node" } else { "their node" },
-        );
-        raise(RunFlag::UnboundRanks, message);
-    }
     let mut threads = ThreadsOfSets::default();
     let mut overlapping: Vec<RankId> = Vec::new();
     for ranks in several() {
@@ -134,71 +134,47 @@ pub fn of(run: &Run, metrics: &[MetricReport]) -> Vec<Flag> {
         let bound: Vec<usize> = ranks.iter().filter(is_bound).copied().collect();
         overlapping.extend(sharing(run, &bound, &mut threads).iter().map(rank));
     }
-    if !overlapping.is_empty() {
-        let message = format!(
-            "{} {} bound to hardware threads that other ranks may use, too: check how the launcher binds the \
-             ranks",
-            described(&overlapping),
-            if overlapping.len() == 1 { "is" } else { "are" }
-        );
-        raise(RunFlag::OverlappingRanks, message);
-    }
-    if let Some(message) = crowded(run, &nodes, &mut threads) {
-        raise(RunFlag::MoreRanksThanCores, message);
-    }
     let moved: Vec<RankId> =
         run.ranks.iter().filter(|rank| has_moved(run, rank)).map(|rank| rank.rank).collect();
-    if !moved.is_empty() {
-        raise(RunFlag::MovedRanks, format!("{} began and ended on different cores", described(&moved)));
-    }
-    if let Some(message) = unequal(run) {
-        raise(RunFlag::UnequalNodes, message);
-    }
-    if let Some(message) = seldom_counted(metrics) {
-        raise(RunFlag::LowRunningShare, message);
-    }
-    if let Some(message) = turbo_flag::below_step(run, metrics) {
-        raise(RunFlag::BelowTurboStep, message);
-    }
-    flags
+    let findings = [
+        few(unbound.into_iter()).map(RunFinding::UnboundRanks),
+        few(overlapping.into_iter()).map(RunFinding::OverlappingRanks),
+        crowded(run, &nodes, &mut threads),
+        few(moved.into_iter()).map(RunFinding::MovedRanks),
+        unequal(run),
+        seldom_counted(metrics),
+        turbo_flag::below_step(run, metrics),
+    ];
+    findings.into_iter().flatten().map(flag).collect()
 }
 
 /// The flags that a region raises. An entry took `mean_entry_ns` in the mean.
 pub fn of_region(metrics: &[MetricReport], mean_entry_ns: f64) -> Vec<Flag> {
-    let seldom = seldom_counted(metrics).map(|message| (RunFlag::LowRunningShare, message));
     let is_counted = metrics.iter().any(|metric| metric.value.is_some());
-    let short = (is_counted && mean_entry_ns < SHORT_NS).then(|| {
-        let message = format!(
-            "an entry took {:.1} us on average, so its counts contain a part of the system calls that read the counters; \
-             measure it with a probe (pmmpi_probe_begin)",
-            mean_entry_ns / 1e3
-        );
-        (RunFlag::ShortEntries, message)
-    });
-    let flag = |(flag, message): (RunFlag, String)| Flag {
-        code: flag.code(),
-        message: message.into(),
-        discards: false,
-    };
-    [seldom, short].into_iter().flatten().map(flag).collect()
+    let is_short = is_counted && mean_entry_ns < SHORT_NS;
+    let short = is_short.then_some(RunFinding::ShortEntries { mean_entry_ns });
+    [seldom_counted(metrics), short].into_iter().flatten().map(flag).collect()
+}
+
+fn flag(finding: RunFinding) -> Flag {
+    Flag { code: RunFlag::of(&finding).code(), finding: Finding::Run(finding), discards: false }
+}
+
+/// The first of all these; `None` if there are none.
+fn few<T>(all: impl ExactSizeIterator<Item = T>) -> Option<Few<T>> {
+    let count = all.len();
+    (count > 0).then(|| Few { first: all.take(NAMED).collect(), count })
 }
 
 /// McCalpin (2018-07-23): in a section under 1 ms, the kernel should do nothing.
 const SHORT_NS: f64 = 1e6;
 
-/// Names the metrics that were counted for a small part of the time.
-fn seldom_counted(metrics: &[MetricReport]) -> Option<String> {
+/// The metrics that were counted for a small part of the time.
+fn seldom_counted(metrics: &[MetricReport]) -> Option<RunFinding> {
     let is_low =
         |metric: &&MetricReport| metric.running_share.is_some_and(|share| share < RUNNING_SHARE_FLOOR);
     let low: Vec<&str> = metrics.iter().filter(is_low).map(|metric| metric.name).collect();
-    (!low.is_empty()).then(|| {
-        format!(
-            "{}: counted less than 20 % of the time, so pmmpi draws no conclusion from {}; count fewer groups at once, \
-             or use pmmpi repeat --groups",
-            named(&low),
-            if low.len() == 1 { "it" } else { "them" }
-        )
-    })
+    few(low.into_iter().map(str::to_owned)).map(RunFinding::LowRunningShare)
 }
 
 /// The ranks of each node, as indices into the ranks of the run.
@@ -247,7 +223,7 @@ fn crowded<'a>(
     run: &'a Run,
     nodes: &BTreeMap<NodeId, Vec<usize>>,
     threads: &mut ThreadsOfSets<'a>,
-) -> Option<String> {
+) -> Option<RunFinding> {
     let of = |(node, ranks): (&NodeId, &Vec<usize>)| {
         let (mut cores, mut here) = (BTreeSet::new(), BTreeSet::new());
         let mut known: HashSet<&CpuSet> = HashSet::new();
@@ -262,17 +238,9 @@ fn crowded<'a>(
         is_crowded.then_some((ranks.len(), cores.len(), here.len(), host))
     };
     let crowded: Vec<_> = nodes.iter().filter_map(of).collect();
-    let (ranks, cores, threads, host) = crowded.first()?;
-    let others = match crowded.len() - 1 {
-        0 => String::new(),
-        more => format!("; ranks of {} share cores, too", count(more, "more node")),
-    };
-    let threads = if threads == cores {
-        String::new()
-    } else {
-        format!(" with {}", count(*threads, "hardware thread"))
-    };
-    Some(format!("{ranks} ranks of {host} share {}{threads}{others}", count(*cores, "core")))
+    let &(ranks, cores, hardware_threads, host) = crowded.first()?;
+    let (node, more_nodes) = (host.clone(), crowded.len() - 1);
+    Some(RunFinding::MoreRanksThanCores { node, ranks, cores, hardware_threads, more_nodes })
 }
 
 /// True if the rank was on different cores at t1 and t2.
@@ -284,7 +252,7 @@ fn has_moved(run: &Run, rank: &RankRecord) -> bool {
 }
 
 /// Facts in which nodes of the run differ.
-fn unequal(run: &Run) -> Option<String> {
+fn unequal(run: &Run) -> Option<RunFinding> {
     if run.nodes.windows(2).all(|pair| node_class::are_alike(&pair[0], &pair[1])) {
         return None;
     }
@@ -306,45 +274,19 @@ fn unequal(run: &Run) -> Option<String> {
         }
     }
     values.retain(|_, values| values.len() > 1);
-    let differences = values.iter().map(|(name, values)| {
-        let mut values: Vec<(&String, &Vec<&str>)> = values.iter().collect();
-        values.sort_by_key(|(value, nodes)| (std::cmp::Reverse(nodes.len()), *value));
-        let usual = values.first().map_or("", |(value, _)| value.as_str());
-        let others = values
-            .iter()
-            .skip(1)
-            .take(NAMED)
-            .map(|(value, nodes)| format!("{} on {}", brief(value), named(nodes)));
-        format!("{name} is {}, but {}", brief(usual), others.collect::<Vec<String>>().join(", "))
-    });
-    let mut texts: Vec<String> = differences.take(NAMED).collect();
-    if let Some(more) = values.len().checked_sub(NAMED).filter(|more| *more > 0) {
-        texts.push(count(more, "more fact"));
-    }
-    (!texts.is_empty()).then(|| format!("nodes differ: {}", texts.join("; ")))
-}
-
-/// "rank 3", or "5 ranks (0, 1, 2, 3, ...)".
-fn described(ranks: &[RankId]) -> String {
-    match ranks {
-        [rank] => format!("rank {rank}"),
-        _ => {
-            let first: Vec<String> = ranks.iter().take(NAMED).map(RankId::to_string).collect();
-            let more = if ranks.len() > NAMED { ", ..." } else { "" };
-            format!("{} ({}{more})", count(ranks.len(), "rank"), first.join(", "))
+    let fact = |(name, values): (&str, BTreeMap<String, Vec<&str>>)| {
+        let mut values: Vec<(String, Vec<&str>)> = values.into_iter().collect();
+        // Equally frequent values stay in the order of the alphabet.
+        values.sort_by_key(|(_, nodes)| std::cmp::Reverse(nodes.len()));
+        let mut values = values.into_iter();
+        let usual = values.next().map(|(value, _)| value).unwrap_or_default();
+        let with_nodes =
+            |(value, nodes): (String, Vec<&str>)| Some((value, few(nodes.into_iter().map(str::to_owned))?));
+        UnequalFact {
+            name: name.to_owned(),
+            usual,
+            others: values.take(NAMED).filter_map(with_nodes).collect(),
         }
-    }
-}
-
-fn named(names: &[&str]) -> String {
-    let more = names.len().saturating_sub(NAMED);
-    let first = names[..names.len().min(NAMED)].join(", ");
-    if more > 0 { format!("{first} and {more} more") } else { first }
-}
-
-/// The beginning of a long value, such as the kernel's options.
-fn brief(value: &str) -> String {
-    const LONGEST: usize = 60;
-    let more = if value.chars().count() > LONGEST { "..." } else { "" };
-    value.chars().take(LONGEST).collect::<String>() + more
+    };
+    few(values.into_iter().map(fact)).map(RunFinding::UnequalNodes)
 }

@@ -12,10 +12,9 @@ use crate::verdicts::JudgeSettings;
 use crate::verdicts::fitness::GateAnswer;
 use crate::verdicts::kernels_of_node::{KernelsOfNode, ScreenVerdict};
 use crate::verdicts::node_report::{NodeReport, Presence};
-use crate::warning_codes::Warning;
+use crate::warnings::ClassWarning;
 use hashbrown::{HashMap, HashSet};
 use pmmpi::slow_links::{Network, SlowLink};
-use pmmpi::text::shell_line;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -50,7 +49,7 @@ pub struct ScreenReport {
     pub kernel_of_class: HashMap<String, String>,
     /// Facts that limit the result.
     #[serde(skip)]
-    pub warnings: Vec<Warning>,
+    pub warnings: Vec<ClassWarning>,
     /// What the sessions that began after the screen have of its nodes. Only an answer for repaired nodes needs it.
     #[serde(skip)]
     pub later_history: LaterHistory,
@@ -85,15 +84,38 @@ pub struct WrongLinkReport {
     pub to: String,
 }
 
-/// A command for the batch system.
-#[derive(Debug, PartialEq, Serialize)]
+/// A node that should be drained.
+#[derive(Debug, PartialEq)]
 pub struct Suggestion {
     /// Host name.
     pub node: SharedText,
+    /// The name of the node in Slurm.
+    pub name_in_slurm: String,
     /// The reason that the batch system will show.
-    pub reason: String,
-    /// The command, quoted for a shell.
-    pub command: String,
+    pub reason: DrainReason,
+}
+
+/// Why a node should be drained. `run_id` leads to the measurement.
+#[derive(Debug, PartialEq)]
+pub enum DrainReason {
+    /// A kernel computed a wrong result.
+    WrongResult {
+        /// Its name. `None` if it is not known.
+        kernel: Option<String>,
+        /// The last run of the screen.
+        run_id: String,
+    },
+    /// The node is slow.
+    Slow {
+        /// What is slow: see [`ScreenedNode::slow_in`]. "node" if this is not known.
+        area: String,
+        /// The node is slower by this fraction.
+        slowdown: f64,
+        /// The node is slower by at least this fraction, with a probability of 99 %. `None` if it is not above 0.
+        slower_by_at_least: Option<f64>,
+        /// The last run of the screen.
+        run_id: String,
+    },
 }
 
 fn slow_links(runs: &[(&RunReport, &ScreenedRun)]) -> Vec<SlowLinkReport> {
@@ -238,26 +260,19 @@ impl ScreenReport {
 impl Suggestion {
     /// For a node that should be drained; `run_id` leads to the measurement.
     fn of(node: &ScreenedNode, names: &NamesInSlurm, run_id: &str) -> Self {
+        let run_id = run_id.to_owned();
         let reason = match (node.verdict, node.slowdown) {
             (Some(ScreenVerdict::Wrong), _) | (_, None) => {
-                let kernel = node.kernel.as_deref().unwrap_or("a kernel");
-                format!("pmmpi: wrong-result: {kernel} {run_id}")
+                DrainReason::WrongResult { kernel: node.kernel.clone(), run_id }
             }
-            (_, Some(slowdown)) => {
-                let area = node.slow_in.as_deref().unwrap_or("node");
-                let least = node.slower_by_at_least.filter(|least| *least > 0.0);
-                let least =
-                    least.map_or(String::new(), |least| format!(" (at least {:.1} %)", least * 100.0));
-                format!("pmmpi: slow-{area}: +{:.1} %{least} {run_id}", slowdown * 100.0)
-            }
+            (_, Some(slowdown)) => DrainReason::Slow {
+                area: node.slow_in.as_deref().unwrap_or("node").to_owned(),
+                slowdown,
+                slower_by_at_least: node.slower_by_at_least.filter(|least| *least > 0.0),
+                run_id,
+            },
         };
-        let command = shell_line([
-            "scontrol".to_owned(),
-            "update".to_owned(),
-            format!("NodeName={}", names.of_host(node.node.as_str())),
-            "State=DRAIN".to_owned(),
-            format!("Reason={reason}"),
-        ]);
-        Self { node: node.node.clone(), reason, command }
+        let name_in_slurm = names.of_host(node.node.as_str()).to_owned();
+        Self { node: node.node.clone(), name_in_slurm, reason }
     }
 }

@@ -8,8 +8,9 @@ use crate::stats::own_history::OwnVerdict;
 use crate::stats::verdict_rule::Verdict;
 use crate::table::{NoTime, RunTable, Shared, SharedText};
 use crate::verdicts::kernels_of_node::{KernelOfNode, KernelsOfNode, ScreenVerdict};
+use crate::verdicts::named_cause::NamedCause;
 use crate::verdicts::node_report::NodeReport;
-use crate::warning_codes::{Warning, WarningCode};
+use crate::warnings::ClassWarning;
 use hashbrown::HashMap;
 use pmmpi::order_statistics::of_ascending;
 use pmmpi::wrong_data::{PartInWrongData, WrongData};
@@ -71,7 +72,7 @@ pub struct ScreenedNode {
     /// Of this kernel: the node is slower by at least this fraction, with a probability of 99 %.
     pub slower_by_at_least: Option<f64>,
     /// Why, as far as it is known.
-    pub cause: Option<String>,
+    pub cause: Option<Shared<NamedCause>>,
     /// Its hardware threads that are slow in most rounds of this kernel.
     pub slow_threads: Vec<SlowThread>,
     /// True if the node should not run jobs until it is repaired.
@@ -298,7 +299,7 @@ impl<'a> KernelsOfScreen<'a> {
     }
 
     /// Warns of nodes with different numbers of hardware threads.
-    pub fn cores_differ(&self) -> Vec<Warning> {
+    pub fn cores_differ(&self) -> Vec<ClassWarning> {
         let hosts = self.by_name.iter().flat_map(|(kernel, of)| {
             self.hosts.iter().zip(&of.of_host).map(move |(host, runs)| (*kernel, *host, runs))
         });
@@ -314,19 +315,19 @@ impl<'a> KernelsOfScreen<'a> {
     }
 
     /// Warns of kernels that failed on all nodes in all rounds.
-    pub fn failed_everywhere(&self) -> Vec<Warning> {
-        let nodes = match self.hosts.len() {
-            1 => "the only node".to_owned(),
-            all => format!("all {all} nodes"),
-        };
-        let message = |(kernel, of_kernel): (&&str, &KernelRuns)| {
-            let [host, why] = of_kernel.runs.iter().find_map(|run| run.failure.as_ref())?;
-            let what = if of_kernel.is_kernel() { "kernel" } else { "program" };
-            Some(format!("the {what} {kernel} failed on {nodes} in all rounds; on {host}: {why}"))
+    pub fn failed_everywhere(&self) -> Vec<ClassWarning> {
+        let warning = |(kernel, of_kernel): (&&str, &KernelRuns)| {
+            let [host, reason] = of_kernel.runs.iter().find_map(|run| run.failure.clone())?;
+            Some(ClassWarning::KernelFailedEverywhere {
+                kernel: (*kernel).to_owned(),
+                is_kernel: of_kernel.is_kernel(),
+                nodes: self.hosts.len(),
+                host,
+                reason,
+            })
         };
         let failed = self.by_name.iter().filter(|(_, of_kernel)| of_kernel.failed_everywhere());
-        let messages = failed.filter_map(message);
-        messages.map(|message| Warning::new(WarningCode::KernelFailedEverywhere, message)).collect()
+        failed.filter_map(warning).collect()
     }
 
     /// The report on each kernel and host.

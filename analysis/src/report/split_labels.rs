@@ -2,20 +2,19 @@
 
 use super::run::RunReport;
 use crate::verdicts::class_report::ClassReport;
-use crate::warning_codes::{Warning, WarningCode};
-use pmmpi::text::{count, printable};
+use crate::warnings::ClassWarning;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// With fewer values, the user may want to separate the runs by this label.
 const FEWEST_VALUES: usize = 3;
 
 /// Warns of the first label that has almost as many values as there are runs of the same work.
-pub fn warning(runs: &[RunReport], classes: &[ClassReport]) -> Option<Warning> {
+pub fn warning(runs: &[RunReport], classes: &[ClassReport]) -> Option<ClassWarning> {
     let keys: BTreeSet<&String> = runs.iter().flat_map(|run| run.labels.keys()).collect();
     keys.into_iter().find_map(|key| about(key, runs, classes))
 }
 
-fn about(key: &String, runs: &[RunReport], classes: &[ClassReport]) -> Option<Warning> {
+fn about(key: &String, runs: &[RunReport], classes: &[ClassReport]) -> Option<ClassWarning> {
     // Runs that are equal in all but this label.
     let mut same: BTreeMap<_, Vec<&str>> = BTreeMap::new();
     for (run, value) in runs.iter().filter_map(|run| Some((run, run.labels.get(key)?))) {
@@ -28,14 +27,10 @@ fn about(key: &String, runs: &[RunReport], classes: &[ClassReport]) -> Option<Wa
     let splits = |value: &&str| classes.iter().any(|class| class.class.contains(&format!("{key}={value}")));
     let splitting = different.iter().filter(|value| splits(value)).count();
     let is_split = splitting >= FEWEST_VALUES && 2 * splitting > values.len();
-    let message = || {
-        format!(
-            "the label {} has {} values in {} of {}: the report does not compare runs with different values",
-            printable(key),
-            splitting,
-            count(values.len(), "run"),
-            printable(&command.join(" "))
-        )
-    };
-    is_split.then(|| Warning::new(WarningCode::SplitByLabel, message()))
+    is_split.then(|| ClassWarning::SplitByLabel {
+        label: key.clone(),
+        values: splitting,
+        runs: values.len(),
+        command: command.clone(),
+    })
 }

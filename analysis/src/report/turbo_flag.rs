@@ -3,10 +3,11 @@
 //! "Average frequency while not halted [..] should be compared to the expected frequency for your processor, given the
 //! number of cores that you think should be active" (McCalpin, Comments on timing short code sections, 2018).
 
+use super::flag_findings::RunFinding;
 use super::metrics::MetricReport;
+use pmmpi::NodeId;
 use pmmpi::node::{NodeFacts, TurboSteps};
 use pmmpi::record::{RankRecord, Run};
-use pmmpi::{NodeId, text};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A frequency below this part of the step raises the flag: `close_to_1` of docs/metrics.md.
@@ -22,8 +23,8 @@ struct Expected<'a> {
     is_limit: bool,
 }
 
-/// The message of the flag. `None` if nothing is known of the steps of some node, or if turbo is off there.
-pub fn below_step(run: &Run, metrics: &[MetricReport]) -> Option<String> {
+/// What raises the flag. `None` if nothing is known of the steps of some node, or if turbo is off there.
+pub fn below_step(run: &Run, metrics: &[MetricReport]) -> Option<RunFinding> {
     let metric = metrics.iter().find(|metric| metric.name == FREQUENCY && metric.supports_verdict)?;
     let hz = metric.value?;
     // The frequency is a mean over all ranks, so compare it with the socket of which least may be expected.
@@ -31,21 +32,8 @@ pub fn below_step(run: &Run, metrics: &[MetricReport]) -> Option<String> {
     if hz >= CLOSE * least.hz {
         return None;
     }
-    let what = match least.is_limit {
-        true => "the highest frequency that is set".to_owned(),
-        false => format!("the turbo step for {} per socket", text::count(least.active_cores, "active core")),
-    };
-    Some(format!(
-        "cores ran at {} GHz, but {what} is {} GHz ({}): look at power and temperature, at wide vector \
-         instructions, which have lower steps, and at other programs on the sockets",
-        ghz(hz),
-        ghz(least.hz),
-        least.host,
-    ))
-}
-
-fn ghz(hz: f64) -> String {
-    format!("{:.2}", hz / 1e9)
+    let active_cores = (!least.is_limit).then_some(least.active_cores);
+    Some(RunFinding::BelowTurboStep { hz, expected_hz: least.hz, active_cores, node: least.host.to_owned() })
 }
 
 /// A socket on which ranks may run.

@@ -209,7 +209,7 @@ pub struct Unusual {
 }
 
 /// Why no cause is known.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NoCause {
     /// No other node of its class was measured in its session.
     Alone,

@@ -39,9 +39,21 @@ pub struct OfPlace {
     /// Metrics with a value.
     pub metrics: Vec<(&'static str, f64)>,
     /// Metrics without a value, each with the reason.
-    pub lacks: Vec<(&'static str, String)>,
+    pub lacks: Vec<(&'static str, MetricNull)>,
     /// Sums of counts, by name.
     pub events: Vec<EventSum>,
+}
+
+/// Why a place has no value of a metric.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MetricNull {
+    /// The metric exists only for cores, and the place is no core.
+    OnlyForCores,
+    /// The counts of the place do not give the metric.
+    NotComputed {
+        /// The reason of [`pmmpi_events::metrics::MetricValue::reason`].
+        reason: String,
+    },
 }
 
 /// The scope that most of these values have; a value with another scope cannot be compared with them. Of equally many,
@@ -271,12 +283,15 @@ impl Sums {
         for value in evaluate(&self.cpu, &inputs) {
             let name = value.metric.name.as_str();
             if value.metric.per == Per::Core && level != Level::Core {
-                lacks.push((name, "the metric exists only for cores: use --by core".to_owned()));
+                lacks.push((name, MetricNull::OnlyForCores));
                 continue;
             }
             match value.value() {
                 Some(of_place) => metrics.push((name, of_place)),
-                None => lacks.push((name, value.reason().unwrap_or_default())),
+                None => {
+                    let reason = value.reason().unwrap_or_default();
+                    lacks.push((name, MetricNull::NotComputed { reason }));
+                }
             }
         }
         OfPlace { scope, elapsed_s, metrics, lacks, events }

@@ -7,14 +7,13 @@ pub use columns::ColumnKind;
 
 use super::judged_session::JudgedSession;
 use crate::stats::benjamini_hochberg;
-use crate::stats::goes_with_slowness::{Association, FEWEST, NoAssociation};
+use crate::stats::goes_with_slowness::{Association, NoAssociation};
 use crate::table::RunTable;
 pub(super) use blocks::RunsInBlocks;
 use blocks::TimesInBlocks;
 use columns::SlownessColumn;
 use rayon::prelude::*;
 use serde::Serialize;
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// What goes with slowness in a class.
@@ -33,7 +32,7 @@ pub struct ClassSlowness {
     /// Counters, metrics and facts: what is significant comes first, then the strongest correlation.
     pub columns: Vec<ColumnSlowness>,
     /// Why a value is null.
-    pub null_reasons: BTreeMap<&'static str, &'static str>,
+    pub null_reasons: BTreeMap<&'static str, SlownessNullReason>,
 }
 
 /// How a counter, a metric or a fact goes with slowness.
@@ -48,7 +47,7 @@ pub struct ColumnSlowness {
     /// Nodes compared with one another.
     pub between: Option<SlownessReport>,
     /// Why a value is null.
-    pub null_reasons: BTreeMap<&'static str, Cow<'static, str>>,
+    pub null_reasons: BTreeMap<&'static str, SlownessNullReason>,
 }
 
 /// A correlation with the time.
@@ -73,11 +72,27 @@ pub struct SlownessReport {
     /// Number of nodes that count (within nodes: of nodes in sessions); nodes of one job count once.
     pub nodes: usize,
     /// Why a value is null.
-    pub null_reasons: BTreeMap<&'static str, &'static str>,
+    pub null_reasons: BTreeMap<&'static str, SlownessNullReason>,
 }
 
-const NO_TIMES: &str = "the input has only medians of the runs of the class, not the runs";
-const NO_SESSION: &str = "there is no session by which the report judges the nodes of the class";
+/// Why a value of what goes with slowness is null.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SlownessNullReason {
+    /// The input has only medians of the runs of the class.
+    OnlyMedians,
+    /// There is no session by which the report judges the nodes of the class.
+    NoSession,
+    /// The runs have no label `session`.
+    NoLabel,
+    /// The counter measures the time itself.
+    TimeItself,
+    /// Some values are 0 or below.
+    NoRatio,
+    /// The runs of one node show no correlation.
+    WithinNodes(NoAssociation),
+    /// The nodes show no correlation.
+    BetweenNodes(NoAssociation),
+}
 
 /// Correlates all columns of a class with the time. `runs` has the runs of all sessions, `session` is the one whose nodes
 /// are compared. `None` if there is no column.
@@ -114,14 +129,14 @@ pub(super) fn of(
     let [slow_runs_take, slow_nodes_take] = [ratio(&within), between.as_ref().and_then(ratio)];
     let mut null_reasons = BTreeMap::new();
     if slow_runs_take.is_none() {
-        null_reasons.insert("slow_runs_take", NO_TIMES);
+        null_reasons.insert("slow_runs_take", SlownessNullReason::OnlyMedians);
     }
     if slow_nodes_take.is_none() {
-        null_reasons.insert("slow_nodes_take", NO_SESSION);
+        null_reasons.insert("slow_nodes_take", SlownessNullReason::NoSession);
     }
     let session = session.and_then(|session| table.session_name(session.nodes[0][0] as usize));
     if session.is_none() {
-        null_reasons.insert("session", "the runs have no label `session`");
+        null_reasons.insert("session", SlownessNullReason::NoLabel);
     }
     Some(ClassSlowness {
         class: class.to_owned(),
@@ -149,10 +164,10 @@ fn of_column(
 ) -> ColumnSlowness {
     let mut null_reasons = BTreeMap::new();
     let mut part = |key, part: Option<&TimesInBlocks>| {
-        let found = match (column.excluded, part) {
-            (Some(reason), _) => Err(reason.into()),
-            (None, Some(part)) => of_part(column, part, key),
-            (None, None) => Err(NO_SESSION.into()),
+        let found = match part {
+            _ if column.is_time_itself => Err(SlownessNullReason::TimeItself),
+            Some(part) => of_part(column, part, key),
+            None => Err(SlownessNullReason::NoSession),
         };
         found.map_err(|reason| null_reasons.insert(key, reason)).ok()
     };
@@ -164,7 +179,8 @@ fn of_part(
     column: &SlownessColumn,
     part: &TimesInBlocks,
     key: &'static str,
-) -> Result<SlownessReport, Cow<'static, str>> {
+) -> Result<SlownessReport, SlownessNullReason> {
+    let is_within = key == "within";
     let raw: Vec<f64> = part.rows.iter().map(|row| column.value(*row as usize)).collect();
     let is_positive = !raw.iter().any(|value| *value <= 0.0);
     let values = match is_positive {
@@ -172,10 +188,11 @@ fn of_part(
         false => part.values(raw),
     };
     if column.kind == ColumnKind::Counter && is_positive && part.slowness.is_time_itself(&values) {
-        return Err(columns::TIME_ITSELF.into());
+        return Err(SlownessNullReason::TimeItself);
     }
+    let reason = if is_within { SlownessNullReason::WithinNodes } else { SlownessNullReason::BetweenNodes };
     let Association { rho, interval, p, values: count, blocks } =
-        part.slowness.association(&values).map_err(|why| reason(why, key))?;
+        part.slowness.association(&values).map_err(reason)?;
     let per_second = || {
         let rates: Vec<f64> = values.iter().zip(part.slowness.times()).map(|(ln, time)| ln - time).collect();
         part.slowness.association(&rates).is_ok_and(|rate| rate.rho > 0.0 && rate.p <= RATE_P)
@@ -183,7 +200,7 @@ fn of_part(
     let ratio = part.slowness.ratio(&values, &part.slow).filter(|ratio| is_positive && ratio.is_finite());
     let mut null_reasons = BTreeMap::new();
     if ratio.is_none() {
-        null_reasons.insert("ratio", "some values are 0 or below, so there is no ratio");
+        null_reasons.insert("ratio", SlownessNullReason::NoRatio);
     }
     Ok(SlownessReport {
         rho,
@@ -193,26 +210,11 @@ fn of_part(
         significant: false,
         ratio,
         only_counts_longer: column.kind == ColumnKind::Counter && rho > 0.0 && is_positive && !per_second(),
-        runs: if key == "within" { count } else { part.rows.len() },
-        nodes: if key == "within" { blocks } else { count },
+        runs: if is_within { count } else { part.rows.len() },
+        nodes: if is_within { blocks } else { count },
         null_reasons,
     })
 }
 
 /// A count per second that rises with the time counts at this probability.
 const RATE_P: f64 = 0.01;
-
-fn reason(why: NoAssociation, key: &str) -> Cow<'static, str> {
-    match (why, key) {
-        (NoAssociation::Unknown, _) => "no run has this value".into(),
-        (NoAssociation::Few, "within") => {
-            format!("too few runs: the test needs {FEWEST} runs, and one more for each node in each session")
-                .into()
-        }
-        (NoAssociation::Few, _) => format!("fewer than {} nodes have this value", FEWEST + 1).into(),
-        (NoAssociation::Constant, "within") => {
-            "the value, or the time, is the same in all runs of each node".into()
-        }
-        (NoAssociation::Constant, _) => "the value, or the time, is the same on all nodes".into(),
-    }
-}

@@ -3,25 +3,11 @@
 
 use super::judged_session::JudgedSession;
 use super::node_report::FactChange;
+use super::unusual_health::{HealthKind, UnusualHealth};
 use crate::stats::health::HealthColumn;
 use crate::stats::node_median::NodeMedian;
 use crate::table::RunTable;
 use pmmpi::node::HEALTH_COUNTS;
-
-/// What such counts show.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum HealthKind {
-    Throttling,
-    MemoryErrors,
-    NoHugePages,
-    RemoteMemory,
-    Swapping,
-    NetworkLink,
-    NetworkCongestion,
-    PcieErrors,
-    GpuThrottling,
-    GpuMemoryErrors,
-}
 
 /// Names of counts, with what they show. The first count of a kind says most.
 const KINDS: [(&str, HealthKind); 16] = [
@@ -75,33 +61,6 @@ impl HealthKind {
             _ => true,
         }
     }
-
-    /// A stable name for scripts.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Throttling => "throttling",
-            Self::MemoryErrors => "memory-errors",
-            Self::NoHugePages => "no-huge-pages",
-            Self::RemoteMemory => "remote-memory",
-            Self::Swapping => "swapping",
-            Self::NetworkLink => "network-link",
-            Self::NetworkCongestion => "network-congestion",
-            Self::PcieErrors => "pcie-errors",
-            Self::GpuThrottling => "gpu-throttling",
-            Self::GpuMemoryErrors => "gpu-memory-errors",
-        }
-    }
-}
-
-/// A count that is unusually high.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct UnusualHealth {
-    pub kind: HealthKind,
-    pub name: &'static str,
-    /// During the node's median run, or the slow run.
-    pub own: f64,
-    /// What is usual in this time, by the faster half of the class, or of the node's runs.
-    pub usual: f64,
 }
 
 /// What one node's kernel counted during one run.

@@ -1,27 +1,20 @@
 //! The report of each node, from the session that judges it.
 
-use super::cause_text::{self, Among};
 use super::health::{self, NodeHealth};
 use super::history::{self, History};
 use super::judged_session::{JudgedSession, Sessions};
 use super::measured_when::TimeOrder;
+use super::named_cause::Among;
 use super::suspects::SuspectSessions;
 use super::{JudgeSettings, sessions_at_a_time, why};
 use crate::stats::cause::{Explanation, NoCause};
 use crate::stats::node_median;
 use crate::stats::verdict_rule::{NodeJudgement, Verdict};
 use crate::table::{RunTable, SharedNames};
-use crate::verdicts::node_report::{HistoryReport, NodeReport, Presence, WhyReport};
-use crate::verdicts::null_reasons::NullReasons;
+use crate::verdicts::node_report::{HistoryReport, NodeReport, Presence};
+use crate::verdicts::null_reasons::{NullReason, NullReasons};
 use rayon::prelude::*;
-use std::borrow::Cow;
 use std::collections::BTreeMap;
-
-/// Why something about single runs is not known.
-pub(super) const ONLY_MEDIAN: &str = "the report read only the median of the node's runs, not the runs";
-
-/// Why a session has no name.
-pub(super) const NO_SESSION: &str = "the run has no label `session`";
 
 /// A node as the session that judges it sees it.
 pub(super) struct JudgedReport {
@@ -110,7 +103,7 @@ fn report(
         [seconds(interval.low, rows[low]), seconds(interval.high, rows[high])]
     });
     let mut null_reasons = NullReasons::default();
-    let mut explain = |key, is_null: bool, reason: Cow<'static, str>| {
+    let mut explain = |key, is_null: bool, reason: NullReason| {
         if is_null {
             null_reasons.insert(key, reason);
         }
@@ -118,29 +111,25 @@ fn report(
     let settings = &settings.node;
     for key in ["ci_s", "ci_coverage"] {
         let reason = match table.median_of(row) {
-            Some(_) => ONLY_MEDIAN.into(),
-            None => format!("an interval needs 5 runs, and the node has {}", rows.len()).into(),
+            Some(_) => NullReason::OnlyMedian,
+            None => NullReason::NoInterval { runs: rows.len() },
         };
         explain(key, interval.is_none(), reason);
     }
     let session_name = names.session(table, row);
-    explain("session", session_name.is_none(), NO_SESSION.into());
+    explain("session", session_name.is_none(), NullReason::NoSession);
     let alone = match session.nodes.len() {
-        1 => "no other node of the class was measured in the node's session",
-        _ => {
-            "half or more of the session's nodes are suspects of earlier sessions: see the warning few-anchors"
-        }
+        1 => NullReason::Alone,
+        _ => NullReason::FewAnchors,
     };
     for (key, is_null) in
         [("slowdown", judgement.slowdown.is_none()), ("verdict", judgement.verdict.is_none())]
     {
-        explain(key, is_null, alone.into());
+        explain(key, is_null, alone.clone());
     }
-    let small: Cow<'static, str> = match judgement.slowdown {
-        None => alone.into(),
-        Some(_) => {
-            format!("the class has fewer than {} nodes, so no node can stand out", settings.min_nodes).into()
-        }
+    let [small, single] = match judgement.slowdown {
+        None => [alone.clone(), alone],
+        Some(_) => [NullReason::SmallClass { needed: settings.min_nodes }, NullReason::NoRepeatedRun],
     };
     for (key, is_null) in [
         ("score", judgement.score.is_none()),
@@ -149,24 +138,19 @@ fn report(
     ] {
         explain(key, is_null, small.clone());
     }
-    let single = "no node of the class ran twice in the session, so the variation between runs is unknown";
     for (key, is_null) in [
         ("slower_by_at_least", judgement.slower_by_at_least.is_none()),
         ("shrunken", judgement.shrunken.is_none()),
     ] {
-        explain(key, is_null, if judgement.slowdown.is_none() { alone } else { single }.into());
+        explain(key, is_null, single.clone());
     }
-    let Explanation { terms, parts, cause } = why.explanation.for_verdict(judgement.verdict);
+    let Why { explanation, mut health } = why;
     let may_be_slow = !matches!(judgement.verdict, None | Some(Verdict::Ok | Verdict::Fast));
-    let unusual = if may_be_slow { why.health.unusual.as_slice() } else { &[] };
-    let told = cause_text::told(&cause, unusual, Among::NodesOfClass);
-    for key in ["cause", "cause_text", "cause_share"] {
-        let of = |none| cause_text::of_no_cause(none, Among::NodesOfClass);
-        let none = || cause.as_ref().err().map(of).unwrap_or_default();
-        explain(key, told.is_none(), none());
+    if !may_be_slow {
+        health.unusual.clear();
     }
-    let has_no_share = told.as_ref().is_some_and(|told| told.share.is_none());
-    explain("cause_share", has_no_share, cause_text::NO_SHARE.into());
+    let explanation = explanation.for_verdict(judgement.verdict);
+    let why = why::report(explanation, health, Among::NodesOfClass, &mut null_reasons);
     NodeReport {
         node: names.node(table, row),
         class: names.class(table, row),
@@ -192,15 +176,7 @@ fn report(
         odd: Vec::new(),
         as_member_of: None,
         suggests_drain: judgement.suggests_drain,
-        why: WhyReport {
-            facts_changed: why.health.changes,
-            cause_share: told.as_ref().and_then(|told| told.share),
-            cause: told.as_ref().map(|told| told.name.clone()),
-            cause_text: told.map(|told| told.text),
-            terms,
-            term_parts: parts,
-        }
-        .shared(),
+        why,
         places: None,
         slow_runs: None,
         kernels: None,

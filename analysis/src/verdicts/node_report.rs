@@ -1,6 +1,7 @@
 //! The parts of the report about nodes and their runs. The keys are a contract: later versions may only add keys.
 
 use super::kernels_of_node::KernelsOfNode;
+use super::named_cause::NamedCause;
 use super::null_reasons::NullReasons;
 use super::slow_places::SlowPlaces;
 use crate::stats::own_history::{Course, OwnVerdict};
@@ -130,10 +131,11 @@ impl NodeReport {
 pub struct WhyReport {
     /// What the node's kernel counted during the median run (of a slow run: during this run), when hardware did not work as it should: all counts above 0.
     pub facts_changed: Vec<FactChange>,
-    /// Why the node is slow: [`crate::stats::cause::CauseKind::name`], or what its kernel counted, or both with a slash.
+    /// Why the node is slow: [`crate::stats::cause::CauseKind::name`], or what its kernel counted, or both with a slash
+    /// ([`NamedCause::name`]).
     pub cause: Option<String>,
-    /// The cause in words.
-    pub cause_text: Option<String>,
+    /// The cause. JSON has it in words.
+    pub cause_text: Option<Shared<NamedCause>>,
     /// The cause's term as a fraction of the sum of all terms; `None` if the cause is mixed or no term.
     pub cause_share: Option<f64>,
     /// The terms of the slowdown (in ln T): they add up to ln(time / time of the reference), which is the median of the class,

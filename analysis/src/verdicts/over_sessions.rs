@@ -1,9 +1,10 @@
 //! What the sessions of a class show of its nodes: each node's own history, its drift, and whether it is flaky.
 
 use super::history::History;
-use super::judged_node::{JudgedReport, ONLY_MEDIAN};
+use super::judged_node::JudgedReport;
 use super::judged_session::Sessions;
 use super::node_report::{DriftReport, FlakyReport};
+use super::null_reasons::NullReason;
 use super::own_history::{self, SessionEffects};
 use super::{JudgeSettings, Verdicts};
 use crate::stats::drift;
@@ -35,10 +36,10 @@ pub(super) fn add_to(
         report.slow_runs = history.slow_runs();
         if report.slow_runs.is_none() {
             let reason = match report.runs >= settings.run.min_runs {
-                true => ONLY_MEDIAN,
-                false => "the test for slow runs needs at least 3 runs of the node in this session",
+                true => NullReason::OnlyMedian,
+                false => NullReason::FewRuns { needed: settings.run.min_runs },
             };
-            report.null_reasons.insert("slow_runs", reason.into());
+            report.null_reasons.insert("slow_runs", reason);
         }
         own.add_to(&mut report);
         report.null_reasons.share(&mut known);

@@ -3,18 +3,17 @@
 use super::history::{self, History, SessionMedian};
 use super::judged_session::Sessions;
 use super::node_report::{EventsReport, HistoryReport, MaintenanceReport, NodeReport};
+use super::null_reasons::NullReason;
 use super::screen_of_few;
 use crate::stats::own_history::{self, OwnChange, OwnHistorySettings, SessionTime};
 use crate::stats::{normal, within_nodes};
-use pmmpi::text::count;
-use std::borrow::Cow;
 use std::ops::Range;
 
 /// What the history says of one node.
 pub(super) struct OwnHistory {
     score: Option<f64>,
     history: HistoryReport,
-    null_reasons: Vec<(&'static str, Cow<'static, str>)>,
+    null_reasons: Vec<(&'static str, NullReason)>,
 }
 
 impl OwnHistory {
@@ -151,11 +150,11 @@ fn changed(
     let until_date = until.and_then(|at| judging.date(medians[at].row));
     let since_date = change.since.and_then(|at| judging.date(medians[at].row));
     let reason = match change.since {
-        None => Some("no change is certain"),
-        Some(_) if until_date.is_none() => Some("the start of the runs is not known, so there is no date"),
+        None => Some(NullReason::NoChange),
+        Some(_) if until_date.is_none() => Some(NullReason::NoDate),
         Some(_) => None,
     };
-    let null_reasons = reason.map(|reason| ("history", reason.into())).into_iter().collect();
+    let null_reasons = reason.map(|reason| ("history", reason)).into_iter().collect();
     let history = HistoryReport {
         verdict: Some(change.verdict),
         sessions: medians.len(),
@@ -216,17 +215,9 @@ fn successive(numbers: &[usize]) -> impl Iterator<Item = [usize; 2]> {
 
 fn without(history: &History, maintenance: Option<MaintenanceReport>) -> OwnHistory {
     let sessions = history.since_restart().len();
-    let reason: Cow<'static, str> = match sessions {
-        0 => "too few other nodes of the class were measured in the node's sessions".into(),
-        _ if !history.restarts.is_empty() => format!(
-            "the node has {} since its maintenance; a comparison with its own history needs 2",
-            count(sessions, "session")
-        )
-        .into(),
-        _ => {
-            format!("the node has {}; a comparison with its own history needs 2", count(sessions, "session"))
-                .into()
-        }
+    let reason = match sessions {
+        0 => NullReason::FewOthers,
+        _ => NullReason::FewSessions { sessions, since_maintenance: !history.restarts.is_empty() },
     };
     OwnHistory {
         score: None,

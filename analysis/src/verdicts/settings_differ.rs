@@ -2,11 +2,11 @@
 
 use crate::table::facts::{self, FactValues};
 use crate::table::{RunTable, run_settings};
-use crate::warning_codes::{Warning, WarningCode};
-use pmmpi::text::count;
+use crate::warnings::ClassWarning;
+use crate::warnings::of_classes::RunsWithValue;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A message names at most this many values of a setting, and this many runs.
+/// A warning names at most this many values of a setting, and this many runs.
 const NAMED: usize = 3;
 
 /// The runs with each value of a setting.
@@ -14,7 +14,7 @@ type RunsByValue<'a> = BTreeMap<&'a str, BTreeSet<u32>>;
 
 /// One warning per setting in which runs of the class differ, and one per fact in which runs of a node differ in one
 /// session. `nodes` has the rows of each node by session.
-pub(super) fn of_class(table: &RunTable, nodes: &[&[u32]], class: &str) -> Vec<Warning> {
+pub(super) fn of_class(table: &RunTable, nodes: &[&[u32]], class: &str) -> Vec<ClassWarning> {
     let mut runs_of_text: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
     for row in nodes.iter().flat_map(|rows| rows.iter()).map(|row| *row as usize) {
         if table.facts_of(row) > 0 && table.is_own(row) {
@@ -35,12 +35,17 @@ pub(super) fn of_class(table: &RunTable, nodes: &[&[u32]], class: &str) -> Vec<W
     let of_node = |name: &&str| run_settings::may_change_between_runs(name);
     let changing: Vec<&[u32]> =
         nodes.iter().copied().filter(|rows| have_several_texts(table, rows)).collect();
+    let warning = |setting: &str, is_on_one_node, runs: &RunsByValue<'_>| ClassWarning::SettingsDiffer {
+        setting: setting.to_owned(),
+        is_on_one_node,
+        values: most_frequent(table, runs),
+        all: runs.len(),
+        class: class.to_owned(),
+    };
     let mut warnings = Vec::new();
     for name in names.iter().copied().filter(of_node) {
         if let Some(runs) = changed_on_a_node(table, &changing, &facts_of, name) {
-            let message =
-                format!("runs of the same node differ in {name}: {} ({class})", described(table, &runs));
-            warnings.push(Warning::new(WarningCode::SettingsDiffer, message));
+            warnings.push(warning(name, true, &runs));
         }
     }
     for name in names.into_iter().filter(|name| run_settings::may_change_speed(name)) {
@@ -51,8 +56,7 @@ pub(super) fn of_class(table: &RunTable, nodes: &[&[u32]], class: &str) -> Vec<W
             }
         }
         if runs.len() > 1 {
-            let message = format!("runs differ in {name}: {} ({class})", described(table, &runs));
-            warnings.push(Warning::new(WarningCode::SettingsDiffer, message));
+            warnings.push(warning(name, false, &runs));
         }
     }
     warnings
@@ -86,20 +90,18 @@ fn changed_on_a_node<'a>(
     (!all.is_empty()).then_some(all)
 }
 
-/// "8 in 33 runs, not set in 2 runs (a, b)": the most frequent value first. Names the runs of the others.
-fn described(table: &RunTable, runs: &RunsByValue<'_>) -> String {
+/// The most frequent values first. Names the runs of the others.
+fn most_frequent(table: &RunTable, runs: &RunsByValue<'_>) -> Vec<RunsWithValue> {
     let mut values: Vec<(&str, &BTreeSet<u32>)> = runs.iter().map(|(value, runs)| (*value, runs)).collect();
     values.sort_by_key(|(value, runs)| (std::cmp::Reverse(runs.len()), *value));
     let of = |(number, (value, runs)): (usize, &(&str, &BTreeSet<u32>))| {
         let names: BTreeSet<&str> = runs.iter().filter_map(|run| table.runs.get(*run)).collect();
-        let named: Vec<&str> = names.into_iter().take(NAMED).collect();
-        let more = if runs.len() > NAMED { ", ..." } else { "" };
-        let named = if number == 0 { String::new() } else { format!(" ({}{more})", named.join(", ")) };
-        format!("{value} in {}{named}", count(runs.len(), "run"))
+        let named = names.into_iter().take(if number == 0 { 0 } else { NAMED });
+        RunsWithValue {
+            value: (*value).to_owned(),
+            runs: runs.len(),
+            named: named.map(str::to_owned).collect(),
+        }
     };
-    let mut texts: Vec<String> = values.iter().enumerate().take(NAMED).map(of).collect();
-    if let Some(more) = values.len().checked_sub(NAMED).filter(|more| *more > 0) {
-        texts.push(count(more, "more value"));
-    }
-    texts.join(", ")
+    values.iter().enumerate().take(NAMED).map(of).collect()
 }

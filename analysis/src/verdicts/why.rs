@@ -1,12 +1,16 @@
 //! Explains slow nodes, and slow runs of one node, from the counts.
 
+use super::health::NodeHealth;
 use super::judged_session::JudgedSession;
+use super::named_cause::{Among, NamedCause};
+use super::node_report::WhyReport;
+use super::null_reasons::{NullReason, NullReasons};
 use crate::stats::cause::{self, Explanation, SnoopFilters};
 use crate::stats::node_counts::{Counted, MISSED, NAMES};
 use crate::stats::node_median::NodeMedian;
 use crate::stats::within_nodes;
 use crate::table::node_class::Key;
-use crate::table::{RunTable, facts};
+use crate::table::{RunTable, Shared, facts};
 
 /// The explanation of each node from the median runs of the class. Empty if no run has counts.
 ///
@@ -44,6 +48,36 @@ pub(super) fn explain_runs(table: &RunTable, rows: &[u32]) -> Vec<Explanation> {
     let columns = columns(table);
     let runs: Vec<Option<Counted>> = rows.iter().map(|row| counted(table, &columns, *row as usize)).collect();
     cause::explain(&runs, &ln_times, &settings(table, rows[0]))
+}
+
+/// The report on why a node or a run is slow. Adds the reasons for what is not known.
+pub(super) fn report(
+    explanation: Explanation,
+    health: NodeHealth,
+    among: Among,
+    null_reasons: &mut NullReasons,
+) -> Shared<WhyReport> {
+    let cause = NamedCause::of(explanation.cause, health.unusual, among);
+    match &cause {
+        Ok(cause) if cause.share().is_some() => {}
+        Ok(_) => null_reasons.insert("cause_share", NullReason::NoShare),
+        Err(none) => {
+            let reason = NullReason::NoCause { why: Shared::new(none.clone()), among };
+            for key in ["cause", "cause_text", "cause_share"] {
+                null_reasons.insert(key, reason.clone());
+            }
+        }
+    }
+    let cause = cause.ok();
+    WhyReport {
+        facts_changed: health.changes,
+        cause: cause.as_ref().map(NamedCause::name),
+        cause_share: cause.as_ref().and_then(NamedCause::share),
+        cause_text: cause.map(Shared::new),
+        terms: explanation.terms,
+        term_parts: explanation.parts,
+    }
+    .shared()
 }
 
 fn settings(table: &RunTable, row: u32) -> cause::CauseSettings {

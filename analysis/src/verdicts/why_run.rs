@@ -1,13 +1,13 @@
 //! Explains slow runs from the counts: each is compared with the other runs of its node in the session.
 
-use super::cause_text::{self, Among};
+use super::health::{self, NodeHealth};
 use super::judged_session::JudgedSession;
+use super::named_cause::Among;
 use super::node_report::WhyReport;
 use super::null_reasons::NullReasons;
-use super::{health, why};
-use crate::stats::cause::NoCause;
+use super::why;
+use crate::stats::cause::Explanation;
 use crate::table::{RunTable, Shared};
-use std::borrow::Cow;
 
 /// Why runs of one node are slow.
 pub(super) struct WhyRuns {
@@ -27,42 +27,20 @@ impl WhyRuns {
         let of_run = |at: usize| {
             let explanation = explanations.get(at).cloned().unwrap_or_default();
             let health = health.get(at).cloned().unwrap_or_default();
-            let told = cause_text::told(&explanation.cause, &health.unusual, Among::RunsOfNode);
-            let mut null_reasons = NullReasons::default();
-            if told.is_none() {
-                let reason = explanation.cause.as_ref().err();
-                let reason =
-                    reason.map(|none| cause_text::of_no_cause(none, Among::RunsOfNode)).unwrap_or_default();
-                unknown(&mut null_reasons, reason);
-            }
-            if told.as_ref().is_some_and(|told| told.share.is_none()) {
-                null_reasons.insert("cause_share", cause_text::NO_SHARE.into());
-            }
-            let why = WhyReport {
-                facts_changed: health.changes,
-                cause_share: told.as_ref().and_then(|told| told.share),
-                cause: told.as_ref().map(|told| told.name.clone()),
-                cause_text: told.map(|told| told.text),
-                terms: explanation.terms,
-                term_parts: explanation.parts,
-            };
-            (why.shared(), null_reasons)
+            report(explanation, health)
         };
         Self { explained: (0..count).map(of_run).collect() }
     }
 
     /// Why a run is slow; and if that is not known, the reasons.
     pub fn of_run(&self, run: usize) -> (Shared<WhyReport>, NullReasons) {
-        self.explained.get(run).cloned().unwrap_or_else(|| {
-            let mut null_reasons = NullReasons::default();
-            unknown(&mut null_reasons, cause_text::of_no_cause(&NoCause::NothingCounted, Among::RunsOfNode));
-            (WhyReport::none(), null_reasons)
-        })
+        let nothing = || report(Explanation::default(), NodeHealth::default());
+        self.explained.get(run).cloned().unwrap_or_else(nothing)
     }
 }
 
-fn unknown(null_reasons: &mut NullReasons, reason: Cow<'static, str>) {
-    for key in ["cause", "cause_text", "cause_share"] {
-        null_reasons.insert(key, reason.clone());
-    }
+fn report(explanation: Explanation, health: NodeHealth) -> (Shared<WhyReport>, NullReasons) {
+    let mut null_reasons = NullReasons::default();
+    let why = why::report(explanation, health, Among::RunsOfNode, &mut null_reasons);
+    (why, null_reasons)
 }

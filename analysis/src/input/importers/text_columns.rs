@@ -26,18 +26,16 @@ impl TextValues {
         self.rows += other.rows;
     }
 
-    /// Some values, and "..." if there are more. `None` if they do not divide the runs into kinds: all values are equal, or
-    /// a value belongs to fewer than two runs on average.
+    /// The values in order. `None` if they do not divide the runs into kinds: all values are equal, or a value belongs
+    /// to fewer than two runs on average.
     pub fn of_kinds(&self) -> Option<Vec<String>> {
-        const SHOWN: usize = 2;
         let is_kind = (2..=MOST_VALUES).contains(&self.values.len());
         if !is_kind || self.rows < 2 * self.values.len() as u64 {
             return None;
         }
         let mut values: Vec<&[u8]> = self.values.iter().map(|value| &**value).collect();
         values.sort_unstable();
-        let more = (values.len() > SHOWN).then(|| "...".to_owned());
-        Some(values.into_iter().take(SHOWN).map(shown).chain(more).collect())
+        Some(values.into_iter().map(shown).collect())
     }
 }
 

@@ -3,12 +3,12 @@
 use super::NAMED;
 use super::own_history::{NOTABLE, in_class};
 use crate::render::cells::{class_numbers, shortened};
+use crate::render::sentences::percent;
 use crate::report::accounted::{Accounted, NodeGroup};
 use crate::report::{Report, WrongNode};
 use crate::stats::verdict_rule::Verdict;
 use crate::verdicts::class_report::{ClassReport, MeasuredAgain};
 use crate::verdicts::node_report::{MemberReport, NodeReport, OddFact, Presence};
-use crate::warning_codes::percent;
 use hashbrown::{HashMap, HashSet};
 use pmmpi::text::count;
 use std::cell::LazyCell;

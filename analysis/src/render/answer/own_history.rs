@@ -2,12 +2,12 @@
 
 use super::NAMED;
 use crate::render::cells::{class_numbers, shortened};
+use crate::render::sentences::percent;
 use crate::report::Report;
 use crate::stats::node_median;
 use crate::stats::own_history::{Course, OwnVerdict};
 use crate::verdicts::class_report::ClassReport;
 use crate::verdicts::node_report::{DriftReport, MaintenanceReport, NodeReport};
-use crate::warning_codes::percent;
 use hashbrown::{HashMap, HashSet};
 use pmmpi::text::count;
 use std::cell::LazyCell;

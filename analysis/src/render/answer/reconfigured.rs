@@ -3,9 +3,9 @@
 use super::NAMED;
 use super::own_history::until;
 use crate::render::cells::{class_numbers, shortened};
+use crate::render::sentences::percent;
 use crate::report::Report;
 use crate::verdicts::class_report::{ChangedFact, Reconfigured};
-use crate::warning_codes::percent;
 use pmmpi::text::count;
 use std::cell::LazyCell;
 

@@ -172,7 +172,7 @@ pub fn table(text: &mut String, report: &Report, names: &NodeNames, top: usize) 
     }
     for node in &nodes[..shown] {
         let is_mixed = node.why.cause.as_deref() == Some("mixed");
-        if let Some(why) = node.why.cause_text.as_ref().filter(|_| !is_mixed) {
+        if let Some(why) = node.why.cause_text.as_deref().filter(|_| !is_mixed) {
             let share =
                 node.why.cause_share.map(|share| format!(" ({:.0} % of the slowdown)", share * 100.0));
             line(text, &format!("why {}: {why}{}", node.node, share.unwrap_or_default()));

@@ -6,6 +6,7 @@ use crate::render::answer::own_history;
 use crate::render::nhc;
 use crate::render::node_names::NodeNames;
 use crate::render::screen::{answer, gate, kernels, links, measured, nodes, wrong_links};
+use crate::render::sentences::drain_command;
 use crate::report::Report;
 use crate::report::host_names::is_host_name;
 use crate::report::screen::{ScreenReport, Suggestion};
@@ -47,7 +48,7 @@ fn suggestions(text: &mut String, screen: &ScreenReport) {
     }
     line(text, "commands that would drain these nodes:");
     for suggestion in &screen.suggestions {
-        line(text, &suggestion.command);
+        line(text, &drain_command(suggestion));
     }
     // Lists and patterns of hosts have no quotes for other names.
     let is_listed = |suggestion: &&Suggestion| is_host_name(suggestion.node.as_str());
@@ -62,6 +63,6 @@ fn suggestions(text: &mut String, screen: &ScreenReport) {
     line(text, "");
     line(text, "lines for nhc.conf (LBNL Node Health Check):");
     for suggestion in listed {
-        line(text, &nhc::line(suggestion.node.as_str(), &suggestion.reason));
+        line(text, &nhc::line(suggestion.node.as_str(), &suggestion.reason.to_string()));
     }
 }

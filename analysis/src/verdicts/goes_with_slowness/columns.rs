@@ -21,8 +21,8 @@ pub enum ColumnKind {
 pub(super) struct SlownessColumn<'a> {
     pub name: String,
     pub kind: ColumnKind,
-    /// Why it is not correlated with the time.
-    pub excluded: Option<&'static str>,
+    /// True if it measures the time itself: then it is not correlated with the time.
+    pub is_time_itself: bool,
     values: Values<'a>,
 }
 
@@ -32,9 +32,6 @@ enum Values<'a> {
     /// The value of each text of the table's `fact_texts`.
     OfFacts(&'a RunTable, Vec<f64>),
 }
-
-/// Why such a counter is not correlated.
-pub(super) const TIME_ITSELF: &str = "the counter measures the time itself: cpi, frequency_active, utilisation and busy_threads show what makes the time longer";
 
 /// Counters of the time, also with `_user` and `_most` after the name.
 const TIMES: [&str; 4] = ["tsc", "task_clock_ns", "cycles", "ref_cycles"];
@@ -70,11 +67,11 @@ impl SlownessColumn<'_> {
     }
 }
 
-/// Why a counter of this name is left out.
-fn excluded(name: &str) -> Option<&'static str> {
+/// True if a counter of this name measures the time itself.
+fn is_time_itself(name: &str) -> bool {
     let counted = name.strip_suffix("_most").unwrap_or(name);
     let counted = counted.strip_suffix("_user").unwrap_or(counted);
-    (TIMES.contains(&counted) || BOUNDS.contains(&name)).then_some(TIME_ITSELF)
+    TIMES.contains(&counted) || BOUNDS.contains(&name)
 }
 
 /// All columns that have a value in one of these rows.
@@ -87,13 +84,13 @@ pub(super) fn of<'a>(table: &'a RunTable, rows: &[u32]) -> Vec<SlownessColumn<'a
     for (name, values) in &table.counters {
         let kind = if FACTS.contains(&name.as_str()) { ColumnKind::Fact } else { ColumnKind::Counter };
         let values = Values::OfRows(values, Vec::new());
-        all.push(SlownessColumn { name: name.clone(), kind, excluded: excluded(name), values });
+        all.push(SlownessColumn { name: name.clone(), kind, is_time_itself: is_time_itself(name), values });
     }
     for (name, numerator, divisors) in METRICS {
         let divisors: Option<Vec<&[f64]>> = divisors.iter().map(|name| stored(name)).collect();
         if let Some((values, divisors)) = stored(numerator).zip(divisors).filter(|_| stored(name).is_none()) {
             let (kind, values) = (ColumnKind::Metric, Values::OfRows(values, divisors));
-            all.push(SlownessColumn { name: name.to_owned(), kind, excluded: None, values });
+            all.push(SlownessColumn { name: name.to_owned(), kind, is_time_itself: false, values });
         }
     }
     all.extend(of_facts(table, rows));
@@ -129,7 +126,7 @@ fn of_facts<'a>(table: &'a RunTable, rows: &[u32]) -> Vec<SlownessColumn<'a>> {
         }
         let name = if are_numbers { (*name).to_owned() } else { format!("{name} other than {usual}") };
         let (kind, values) = (ColumnKind::Fact, Values::OfFacts(table, values));
-        all.push(SlownessColumn { name, kind, excluded: None, values });
+        all.push(SlownessColumn { name, kind, is_time_itself: false, values });
     }
     all
 }

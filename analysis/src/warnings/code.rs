@@ -1,36 +1,4 @@
-//! Facts that limit a result and that its reader must know.
-//!
-//! This module has each code with its meaning and its advice; docs/warnings.md is generated from them. Each step of
-//! the analysis decides when to give a warning.
-
-use serde::ser::SerializeStruct;
-use serde::{Serialize, Serializer};
-
-/// A fact that the reader of a result must know. In JSON it is an object with code, message and advice.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Warning {
-    /// The kind of warning.
-    pub code: WarningCode,
-    /// What happened, and where.
-    pub message: String,
-}
-
-impl Warning {
-    /// Builds a warning from a code and what happened here.
-    pub fn new(code: WarningCode, message: impl Into<String>) -> Self {
-        Self { code, message: message.into() }
-    }
-}
-
-impl Serialize for Warning {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut object = serializer.serialize_struct("Warning", 3)?;
-        object.serialize_field("code", self.code.name())?;
-        object.serialize_field("message", &self.message)?;
-        object.serialize_field("advice", self.code.advice())?;
-        object.end()
-    }
-}
+//! Kinds of warnings: each code with its meaning and its advice; docs/warnings.md is generated from them.
 
 /// Every code in alphabetical order, each with its name for scripts, meaning, advice, and an example.
 macro_rules! codes {
@@ -462,10 +430,4 @@ codes! {
         "The two bounds of the elapsed time are more than 1 % apart."
         "Measure a longer run: the distance between the bounds comes from the barriers, not from the work."
         "the bounds 1.00 and 1.05 s are 5 % apart"
-}
-
-/// For example "12.3 %"; very large values as a power of ten.
-pub(crate) fn percent(fraction: f64) -> String {
-    let percent = fraction * 100.0;
-    if percent.abs() < 1e6 { format!("{percent:.1} %") } else { format!("{percent:.1e} %") }
 }

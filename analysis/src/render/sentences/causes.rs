@@ -1,59 +1,23 @@
-//! Causes in English, with a likely reason for each.
+//! Causes of slow nodes and slow runs in English, with a likely reason for each.
 
-use super::health::{HealthKind, UnusualHealth};
-use crate::stats::cause::{Cause, CauseKind, NoCause, Unusual};
+use crate::stats::cause::{Cause, CauseKind, Unusual};
 use crate::stats::terms::Term;
-use std::borrow::Cow;
+use crate::verdicts::named_cause::{Among, NamedCause};
+use crate::verdicts::unusual_health::UnusualHealth;
+use serde::{Serialize, Serializer};
+use std::fmt::{Display, Formatter, Result};
 
-/// A cause for the report.
-pub(super) struct ToldCause {
-    /// A stable name for scripts.
-    pub name: String,
-    pub text: String,
-    /// The term's part of the slowdown; `None` without a single term.
-    pub share: Option<f64>,
+impl Display for NamedCause {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        let of_counters = self.counted.iter().map(of_cause);
+        let of_kernel = self.unusual.iter().map(|unusual| of_health(unusual, self.among));
+        f.write_str(&of_counters.chain(of_kernel).collect::<Vec<String>>().join("; "))
+    }
 }
 
-/// Among what something is slow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Among {
-    /// A node, by its median run.
-    NodesOfClass,
-    /// A run.
-    RunsOfNode,
-}
-
-/// Why a cause has no share of the slowdown.
-pub(super) const NO_SHARE: &str = "no known term is unusual and makes up at least half of the slowdown";
-
-/// The cause from counters, and what the kernel counted. Without a single term, the kernel's count is the cause.
-pub(super) fn told(
-    cause: &Result<Cause, NoCause>,
-    unusual: &[UnusualHealth],
-    among: Among,
-) -> Option<ToldCause> {
-    let texts: Vec<String> = unusual.iter().map(|unusual| of_health(unusual, among)).collect();
-    let single = cause.as_ref().ok().filter(|cause| !matches!(cause.kind, CauseKind::Mixed(_)));
-    match (single, unusual.first()) {
-        (Some(cause), _) => {
-            // Less time on the processor, or a lower frequency: throttling is the reason behind it.
-            let is_of_speed =
-                matches!(cause.kind, CauseKind::Frequency | CauseKind::NetFrequency | CauseKind::OnCpu);
-            let throttles = unusual.iter().find(|unusual| unusual.kind == HealthKind::Throttling);
-            let behind = throttles.filter(|_| is_of_speed).map(|unusual| format!("/{}", unusual.kind.name()));
-            Some(ToldCause {
-                name: format!("{}{}", cause.kind.name(), behind.unwrap_or_default()),
-                text: [vec![of_cause(cause)], texts].concat().join("; "),
-                share: Some(cause.share),
-            })
-        }
-        (None, Some(unusual)) => {
-            Some(ToldCause { name: unusual.kind.name().to_owned(), text: texts.join("; "), share: None })
-        }
-        (None, None) => {
-            let cause = cause.as_ref().ok()?;
-            Some(ToldCause { name: cause.kind.name().to_owned(), text: of_cause(cause), share: None })
-        }
+impl Serialize for NamedCause {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 
@@ -212,38 +176,6 @@ fn of_cause(cause: &Cause) -> String {
     }
 }
 
-/// Why no cause is known.
-pub(super) fn of_no_cause(none: &NoCause, among: Among) -> Cow<'static, str> {
-    let is_of_runs = among == Among::RunsOfNode;
-    let text = match none {
-        NoCause::Alone => "no other node of the class was measured in the node's session",
-        NoCause::OnlySuspects => {
-            "half or more of the session's nodes are new, or suspects of earlier sessions, so the counts are not a \
-             valid reference"
-        }
-        NoCause::NotSlow => "the verdict is OK",
-        NoCause::NothingCounted => "the run has no counts",
-        NoCause::Missing { name, reason } => return format!("{name}: {reason}").into(),
-        NoCause::NoTerms => "the run has no counts of instructions and cycles, and no task clock",
-        NoCause::NoReference if is_of_runs => "fewer than half of the node's runs have the same counters",
-        NoCause::NoReference => {
-            "fewer than half of the nodes of the class have the same counters, or the node's time is not \
-             above zero"
-        }
-        NoCause::FewNodes { nodes: number, needed } => {
-            let what = if is_of_runs { "runs of the node in this session" } else { "nodes of the class" };
-            return format!("{number} {what} have the same counters, but a cause needs {needed}").into();
-        }
-        NoCause::NoSlower if is_of_runs => {
-            "compared with the node's runs that counted the same events, the run is not slower"
-        }
-        NoCause::NoSlower => {
-            "compared with the nodes of the class that counted the same events, the node is not slower"
-        }
-    };
-    text.into()
-}
-
 fn in_parentheses(unusual: &Option<Unusual>) -> String {
     unusual.as_ref().map_or_else(String::new, |Unusual { name, own, usual }| {
         format!(" ({own:.0} {}, usually {usual:.0})", name.replace('_', " "))
@@ -255,6 +187,7 @@ fn term((term, difference): &(Term, f64)) -> String {
     format!("{name} {}", percent(difference.exp_m1()))
 }
 
+/// Unlike [`super::percent`], it shows very large values in digits.
 fn percent(fraction: f64) -> String {
     format!("{:.1} %", fraction * 100.0)
 }
@@ -262,6 +195,7 @@ fn percent(fraction: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::verdicts::unusual_health::HealthKind;
 
     fn text(kind: CauseKind) -> String {
         of_cause(&Cause { kind, difference: 1.1f64.ln(), share: 1.0, score: 9.0 })
@@ -284,32 +218,27 @@ mod tests {
 
     #[test]
     fn the_kernels_counts_are_told_with_the_term_or_alone() {
-        let unusual = [UnusualHealth {
-            kind: HealthKind::Throttling,
-            name: "socket_throttles",
-            own: 214.0,
-            usual: 0.0,
-        }];
+        let told = |counted, among| {
+            let unusual = vec![UnusualHealth {
+                kind: HealthKind::Throttling,
+                name: "socket_throttles",
+                own: 214.0,
+                usual: 0.0,
+            }];
+            NamedCause { counted, unusual, among }.to_string()
+        };
         let throttled = "thermal throttling of sockets: 214 times during the median run, usually 0";
-        let cause = |kind| Ok(Cause { kind, difference: 0.1, share: 0.9, score: 9.0 });
-        let frequency = told(&cause(CauseKind::Frequency), &unusual, Among::NodesOfClass).unwrap();
-        assert_eq!((frequency.name.as_str(), frequency.share), ("frequency/throttling", Some(0.9)));
-        assert!(frequency.text.ends_with(throttled) && frequency.text.contains("lower frequency"));
-        assert_eq!(told(&cause(CauseKind::Cpi), &unusual, Among::NodesOfClass).unwrap().name, "cpi");
-        for none in [Err(NoCause::NothingCounted), cause(CauseKind::Mixed(Vec::new()))] {
-            let alone = told(&none, &unusual, Among::NodesOfClass).unwrap();
-            assert_eq!((alone.name.as_str(), alone.share), ("throttling", None));
-            assert_eq!(alone.text, throttled);
-        }
-        assert!(told(&Err(NoCause::NothingCounted), &[], Among::NodesOfClass).is_none());
+        let cause = Cause { kind: CauseKind::Frequency, difference: 0.1, share: 0.9, score: 9.0 };
+        let of_cause = of_cause(&cause);
+        assert!(of_cause.contains("lower frequency"), "{of_cause}");
+        assert_eq!(told(Some(cause), Among::NodesOfClass), format!("{of_cause}; {throttled}"));
+        assert_eq!(told(None, Among::NodesOfClass), throttled);
+        assert_eq!(told(None, Among::RunsOfNode), throttled.replace("the median run", "this run"));
     }
 
     #[test]
     fn the_largest_terms_are_named() {
         let mixed = text(CauseKind::Mixed(vec![(Term::Cpi, 0.1), (Term::OffCpu, 0.05)]));
         assert!(mixed.ends_with("the largest terms: cpi 10.5 %, off cpu 5.1 %"), "{mixed}");
-        let few = |among| of_no_cause(&NoCause::FewNodes { nodes: 3, needed: 5 }, among);
-        assert!(few(Among::NodesOfClass).starts_with("3 nodes of the class have"));
-        assert!(few(Among::RunsOfNode).starts_with("3 runs of the node in this session have"));
     }
 }

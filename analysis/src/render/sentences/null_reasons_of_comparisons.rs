@@ -1,0 +1,46 @@
+//! Why values of a comparison are null, in English and as JSON.
+
+use crate::comparison::ComparisonNull;
+use crate::report::against_baseline::BaselineNull;
+use pmmpi::text::count;
+use serde::{Serialize, Serializer};
+use std::fmt::{self, Display, Formatter};
+
+impl Display for ComparisonNull {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::FewRuns => "A or B has too few runs to show how much the times vary",
+            Self::NotPositive => "some values are 0 or below, so there is no ratio",
+        })
+    }
+}
+
+impl Serialize for ComparisonNull {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl Display for BaselineNull {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        const NOT_BEFORE: &str = "the baseline has no time of these nodes from before this screen";
+        match self {
+            Self::NoTimeInScreen => f.write_str("this screen has no time of this kernel"),
+            Self::SmallClass => f.write_str(
+                "the class has fewer than 5 nodes, and fewer than half of the nodes with this kernel",
+            ),
+            Self::NoEarlierTime => f.write_str(NOT_BEFORE),
+            Self::NoEarlierTimeOfWork { work } => write!(f, "{NOT_BEFORE} with the same work: {work}"),
+            Self::FewNodes { measured, nodes } => {
+                write!(f, "the earlier screen has times of only {measured} of {}", count(*nodes, "node"))
+            }
+            Self::FewRuns => f.write_str("too few runs to show how much the times vary"),
+        }
+    }
+}
+
+impl Serialize for BaselineNull {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}

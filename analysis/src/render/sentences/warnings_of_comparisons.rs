@@ -1,0 +1,65 @@
+//! Warnings about two sets of runs, in English.
+
+use crate::warnings::ComparisonWarning;
+use crate::warnings::of_comparisons::Unpaired;
+use pmmpi::text::count;
+use std::fmt::{Display, Formatter, Result};
+
+impl Display for ComparisonWarning {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::SharedRuns { runs } => {
+                write!(f, "A and B have {} in common: the comparison does not use them", count(*runs, "run"))
+            }
+            Self::NotInTurns { apart, comparisons } => write!(
+                f,
+                "A and B did not take turns ({apart} of {}): a change of the machine between A and B counts as a \
+                 difference",
+                count(*comparisons, "comparison")
+            ),
+            Self::UnpairedRuns { a, b } => {
+                let of = |(set, unpaired): (&str, &Unpaired)| {
+                    let Unpaired { runs, first, nodes } = unpaired;
+                    (*runs > 0)
+                        .then(|| format!("{} of {set} ({})", count(*runs, "run"), named(first, *nodes)))
+                };
+                let both: Vec<String> = [("A", a), ("B", b)].into_iter().filter_map(of).collect();
+                write!(f, "runs without a partner in the other set: {}", both.join(", "))
+            }
+            Self::FewRuns { first, nodes } => write!(
+                f,
+                "A or B has too few runs to show how much the times vary on {}: {}; on a single node, 3 runs of A \
+                 and 3 runs of B are enough",
+                count(*nodes, "node"),
+                named(first, *nodes)
+            ),
+        }
+    }
+}
+
+/// For example "n1, n2, n3, ...". `all` is the number of all nodes.
+fn named(first: &[String], all: usize) -> String {
+    format!("{}{}", first.join(", "), if all > first.len() { ", ..." } else { "" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn warnings_name_the_first_nodes() {
+        let nodes = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<String>>();
+        let few = ComparisonWarning::FewRuns { first: nodes(&["n1", "n2", "n3"]), nodes: 4 };
+        assert_eq!(
+            few.to_string(),
+            "A or B has too few runs to show how much the times vary on 4 nodes: n1, n2, n3, ...; on a single node, \
+             3 runs of A and 3 runs of B are enough"
+        );
+        let a = Unpaired { runs: 0, first: Vec::new(), nodes: 0 };
+        let b = Unpaired { runs: 1, first: nodes(&["n1+n2"]), nodes: 1 };
+        assert_eq!(
+            ComparisonWarning::UnpairedRuns { a, b }.to_string(),
+            "runs without a partner in the other set: 1 run of B (n1+n2)"
+        );
+    }
+}
