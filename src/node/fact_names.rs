@@ -43,7 +43,7 @@ pub const FACTS: [(&str, &str); 31] = [
     ("scheduling", "scheduling policy and nice value (or priority) of the node's first MPI process"),
     ("switch", "network switches above the node, as Slurm names them (topology/tree)"),
     ("clocksource", "the clock from which the Linux kernel takes its time"),
-    ("infiniband", "InfiniBand and RoCE ports with their rate; down: a port that is not active"),
+    ("infiniband", "InfiniBand and RoCE ports with their rate, or down for a port that is not active"),
     ("ethernet", "Ethernet ports that are up, with their rate"),
     ("pcie_adapters", "PCIe links of network adapters: speed and width"),
     ("pcie_gpus", "PCIe links of GPUs: width (not speed, which depends on the load)"),
