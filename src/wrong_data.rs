@@ -46,8 +46,11 @@ impl fmt::Display for Notice<'_> {
 pub fn text(notices: &[Notice]) -> Option<String> {
     let named: Vec<String> = notices.iter().take(MOST_NAMES).map(Notice::to_string).collect();
     let more = notices.len().saturating_sub(MOST_NAMES);
-    let more =
-        if more > 0 { format!("{BETWEEN}also with {}", count(more, "more partner")) } else { String::new() };
+    let more = if more > 0 {
+        format!("{BETWEEN}wrong data with {}", count(more, "more partner"))
+    } else {
+        String::new()
+    };
     (!notices.is_empty()).then(|| named.join(BETWEEN) + &more)
 }
 

@@ -266,7 +266,7 @@ fn what_cannot_be_resolved_is_explained() {
         ("cpu/instructions,cpu-cycles/", &["already names an event"]),
         ("clockticks", &["ambiguous", "uncore_imc/clockticks/ or uncore_upi/clockticks/"]),
         ("uncore_imc/cas_count_read/u", &["outside the cores", "all modes"]),
-        ("cycles_kernel:u", &["its name already sets another mode"]),
+        ("cycles_kernel:u", &["the event's name already sets another mode"]),
         ("cycles,,instructions", &["missing"]),
         ("cpu/event=1", &["slash"]),
         ("{cycles", &["brace"]),

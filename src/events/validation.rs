@@ -255,7 +255,7 @@ fn read_file(path: &Path, cpu: &str) -> Result<JudgedCpu, String> {
         ));
     }
     if kept.cpu.name != cpu {
-        return Err("is for another processor than its file name says".to_owned());
+        return Err("is for another processor than the one in its file name".to_owned());
     }
     Ok(JudgedCpu::new(kept))
 }

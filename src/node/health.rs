@@ -26,14 +26,14 @@ pub const HEALTH_COUNTS: [(&str, &str); 16] = [
     ("numa_spills", "how often a NUMA node had no memory left, so that another NUMA node gave the memory"),
     ("pages_swapped", "pages of memory that the Linux kernel wrote to swap space or read from it"),
     ("link_downs", "how often a network link went down"),
-    ("link_errors", "errors on network links: symbol, CRC and receive errors, recoveries of the link"),
+    ("link_errors", "errors on network links: symbol, CRC and receive errors, and recoveries of the link"),
     (
         "network_waits",
         "time in which ports had data to send but the network did not accept it (ticks of the port; InfiniBand)",
     ),
     (
         "network_drops",
-        "packets that were dropped because the port was down or congested, or the node had no room for them",
+        "packets that were dropped because the port was down or congested, or because the node had no room for them",
     ),
     ("pcie_errors_corrected", "corrected PCIe errors of network adapters and GPUs"),
     ("gpu_throttled_ms", "time in which GPUs ran slower because of heat or power (ms; NVIDIA)"),

@@ -74,7 +74,7 @@ pub fn decode_first<T: DeserializeOwned>(bytes: &[u8]) -> Result<(T, &[u8]), Wir
 fn in_words(error: DecodeError) -> String {
     let text = match error {
         DecodeError::UnexpectedEnd { .. } => "the bytes end too early",
-        DecodeError::LimitExceeded => "a length is larger than the bytes allow",
+        DecodeError::LimitExceeded => "a length is too large for the number of bytes",
         DecodeError::UnexpectedVariant { .. } => "a value is of an unknown kind",
         DecodeError::Utf8 { .. } => "a text is not valid UTF-8",
         // Types of pmmpi say in words why they refuse a value.

@@ -192,7 +192,7 @@ pub fn mpi_counts(counts: &[usize]) -> Result<(Vec<i32>, Vec<i32>, usize), Fabri
 pub struct Solo;
 
 /// One process alone has no other rank.
-const ALONE: FabricError = FabricError { call: "a message to a rank that is not there", code: -1 };
+const ALONE: FabricError = FabricError { call: "a message to a rank that does not exist", code: -1 };
 
 impl Fabric for Solo {
     fn rank(&self) -> u32 {
@@ -370,7 +370,7 @@ impl Pairwise for Threads {
         deadline: Instant,
     ) -> Result<bool, FabricError> {
         const OTHER_LENGTH: FabricError =
-            FabricError { call: "an exchange with a partner whose message has another length", code: -1 };
+            FabricError { call: "an exchange of messages of different lengths", code: -1 };
         let number = Some(with.number % Channel::NUMBERS);
         let length = with.message_bytes.max(1);
         let mut meeting = self.meeting();

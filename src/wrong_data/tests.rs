@@ -140,7 +140,7 @@ fn a_text_names_partners_that_can_be_read_again() {
     let notice = |rank: u32, received| Notice { hostname: "n1 (a)", rank: RankId(rank), received };
     let all = [notice(7, Some("byte 3 of a message")), notice(0, None), notice(8, None), notice(9, None)];
     let written = text(&all).unwrap();
-    assert!(written.ends_with("; also with 1 more partner"), "{written}");
+    assert!(written.ends_with("; wrong data with 1 more partner"), "{written}");
     let read: Vec<(RankId, bool)> = partners(&written).collect();
     assert_eq!(read, [(RankId(7), true), (RankId(0), false), (RankId(8), false)]);
     assert_eq!(text(&[]), None);

@@ -58,7 +58,7 @@ pub fn print() {
         "the runs 10 to 30 % slower, and 1 % of the nodes 1 to 12 % slower from a random session on. If a row"
     );
     println!(
-        "differs from these values, its name says so. \"t3\" means that the deviations of a node's sessions"
+        "uses other values, its first column names them. \"t3\" means that the deviations of a node's sessions"
     );
     println!(
         "have a t distribution with 3 degrees of freedom, so that some nodes have single bad sessions. A row"
@@ -71,28 +71,30 @@ pub fn print() {
         "Precision and recall refer to the verdict SLOWED. In the row \"nodes become faster\", they refer to"
     );
     println!(
-        "FASTER, and the columns of recall show how much faster the nodes become. \"By class\" is the share"
+        "FASTER; there, read \"faster\" instead of \"slower\" in the column heads. \"By class\" is the share of the"
     );
     println!(
-        "of the changed nodes that are SLOW or SLOW-TAIL in their latest session, in comparison with the"
+        "changed nodes that are SLOW or SLOW-TAIL by comparison with the class in their latest session."
     );
     println!(
-        "class. \"Since right\" is the share of the found changes above 3 % for which the report gives the"
+        "\"Since right\" refers to found changes above 3 %. It is the share of these changes for which the"
     );
     println!(
-        "right first session. \"At least true\" is the share of the found changes that are really at least"
-    );
-    println!("as large as the report says (`history_at_least`). The last three columns are mean numbers per");
-    println!(
-        "fleet: healthy nodes with the verdict SLOWED, FASTER or SUSPECT. In healthy fleets, each finding is"
+        "report gives the right first session. \"At least true\" is the share of the found changes that are"
     );
     println!(
-        "false, so the precision is 0. In the row \"one of them bad\", a changed node is slow only in one"
+        "really at least as large as the lower bound in the report (`history_at_least`). The last three"
     );
     println!(
-        "earlier session. The node should not be SLOWED, so a recall of 0 is right. A dash means that there"
+        "columns are mean numbers per fleet: healthy nodes with the verdict SLOWED, FASTER or SUSPECT. In"
     );
-    println!("is nothing to count.\n");
+    println!(
+        "healthy fleets, each finding is false, so the precision is 0. In the row \"one of them bad\", a"
+    );
+    println!(
+        "changed node is slow in only one session, and this session is not the latest. The node should not be"
+    );
+    println!("SLOWED, so a recall of 0 is right. A dash means that there is nothing to count.\n");
     println!(
         "| fleets | precision | recall | recall, 2-3 % slower | recall, 3-5 % slower | recall, > 5 % slower | by class | since right | at least true | SLOWED \
          per fleet | FASTER | SUSPECT |"
@@ -127,15 +129,17 @@ pub fn print() {
         "\nThe next table shows the kinds of the changes (column HOW in the report). The columns \"STEP or"
     );
     println!(
-        "LATEST\", \"UNSTEADY\" and \"CREEP\" show shares of the found nodes; the other found nodes are STEPS."
+        "LATEST\", \"UNSTEADY\" and \"CREEP\" show shares of the found nodes; the other found nodes are STEPS. The"
     );
     println!(
-        "The column \"the bad session is named\" counts only the changed nodes that are not SLOWED. It shows"
+        "column \"the bad session is named\" counts only the changed nodes that are not SLOWED. It shows the"
     );
     println!(
-        "the share of these nodes for which the report names only the first changed session as bad. The last"
+        "share of these nodes for which the report names exactly one bad session, namely the first changed"
     );
-    println!("column is the share of the healthy nodes for which the report names a bad session.\n");
+    println!(
+        "session. The last column is the share of the healthy nodes for which the report names a bad session.\n"
+    );
     println!(
         "| fleets | STEP or LATEST | UNSTEADY | CREEP | the bad session is named | healthy nodes with a bad session |"
     );
@@ -154,12 +158,12 @@ fn whole_class() {
         "The whole class: each session makes all nodes slower or faster together, with a normal distribution."
     );
     println!(
-        "The spread is the standard deviation of this distribution. The table shows the share of 200 healthy"
+        "The spread is the standard deviation of this distribution. Each cell comes from 200 healthy classes"
     );
     println!(
-        "classes of 50 nodes in which the report finds a change of the class. Such a change is real, because"
+        "of 50 nodes, and shows in which share of these classes the report finds a change of the class. Such"
     );
-    println!("all nodes show it, but it does not last.\n");
+    println!("a change is real, because all nodes show it, but it does not last.\n");
     println!("| spread of the sessions | 2 sessions | 3 | 6 | 12 | 52 |\n|---|---|---|---|---|---|");
     for common_sd in [0.002, 0.005, 0.01, 0.02] {
         let share = |sessions: usize| {

@@ -48,15 +48,17 @@ fn main() {
     }
     println!("# What the statistics find, and how often they are wrong\n");
     println!(
-        "`make simulate` writes this page: pmmpi's own code generates fleets from fixed seeds and judges"
+        "`make simulate` writes this page. The simulation generates fleets (sets of simulated nodes) from"
     );
     println!(
-        "them. So the numbers are the same each time. T is the elapsed time of a run. Precision is the share"
+        "fixed seeds, so the numbers are the same each time. pmmpi's own code judges the fleets. T is the"
     );
     println!(
-        "of the findings that are right. Recall is the share of the slow nodes (or slow runs) that are found."
+        "elapsed time of a run. Precision is the share of the findings that are right. Recall is the share of"
     );
-    println!("[method.md](method.md) describes the method of pmmpi.\n");
+    println!(
+        "the slow nodes (or slow runs) that are found. [method.md](method.md) describes the method of pmmpi.\n"
+    );
     reference();
     robustness();
     small();
@@ -90,12 +92,14 @@ fn reference() {
     );
     println!("z > 3.5\" and \"fixed > 5 %\" are simple rules for comparison");
     println!(
-        "(`analysis/examples/simulate/methods.rs`). The last row shows pmmpi's test for slow runs, and counts"
+        "(`analysis/examples/simulate/methods.rs`). The last row counts runs, not nodes. A run is found if"
     );
     println!(
-        "runs, not nodes. This test uses Benjamini-Hochberg (BH) at 1 % over all runs of the class. A run is"
+        "two conditions hold: pmmpi's test finds the run slow, and the run is more than 2 % slower than the"
     );
-    println!("found if it passes this test and is more than 2 % slower than the median of its node.\n");
+    println!(
+        "median of its node. The test uses Benjamini-Hochberg (BH) at 1 % over all runs of the class.\n"
+    );
     for count in [FLEETS, MANY] {
         println!("{count} fleets:\n");
         heading();
@@ -125,7 +129,9 @@ fn robustness() {
     println!(
         "slower kind: healthy nodes of this kind are 15 % slower than healthy nodes of the other kind. A node"
     );
-    println!("counts as slow only if it is slow for its kind.\n");
+    println!(
+        "counts as slow only if the simulation makes it slower than the healthy nodes of its own kind.\n"
+    );
     heading();
     let five = Recipe { slow_node_share: 0.05, ..Recipe::default() };
     for (name, score) in cases::of_methods(&five, 0..FLEETS) {
@@ -164,23 +170,26 @@ fn robustness() {
         "fleets with \"nodes skewed\", ln T of the nodes has an exponential tail on the slow side. pmmpi"
     );
     println!(
-        "assumes a normal distribution, so more findings are false in these fleets. Nearly all of these false"
+        "assumes a normal distribution, so more findings are false in these fleets than in the reference"
     );
-    println!("findings are healthy nodes that are slower than their class by more than 3 %.\n");
+    println!(
+        "fleets. Nearly all of these false findings are healthy nodes that are slower than their class by"
+    );
+    println!("more than 3 %.\n");
 }
 
 fn small() {
     println!("## Small healthy classes\n");
     println!(
-        "The table shows the share of 2000 classes in which pmmpi finds a SLOW-TAIL or SLOW node, and the"
+        "Each row comes from 2000 classes. The last two columns show in which share of these classes pmmpi"
     );
     println!(
-        "share in which pmmpi finds a slow run. All nodes and runs are healthy here, so all of these findings"
+        "finds a SLOW-TAIL or SLOW node, and in which share pmmpi finds a slow run. All nodes and runs are"
     );
     println!(
-        "are false. The spread is the standard deviation of ln T. In a class of fewer than 20 nodes, the"
+        "healthy here, so all of these findings are false. The spread is the standard deviation of ln T. In a"
     );
-    println!("strongest verdict is SLOW-TAIL.\n");
+    println!("class of fewer than 20 nodes, the strongest possible verdict is SLOW-TAIL.\n");
     println!(
         "| nodes | runs | spread of nodes | spread of runs | share with a SLOW-TAIL or SLOW node | share with a slow run |"
     );
@@ -255,7 +264,7 @@ fn drift() {
         "flaky: 30 % of their runs are slow. Of the runs of the other nodes, 1 % are slow. The result for"
     );
     println!(
-        "flaky nodes: precision {:.3}, recall {:.3}, {:.2} false per fleet.\n",
+        "flaky nodes: precision {:.3}, recall {:.3}, {:.2} false findings per fleet.\n",
         score.precision(),
         score.recall(),
         score.wrong_per_fleet()
@@ -280,24 +289,32 @@ fn drift() {
 
 fn why() {
     println!("\n## Why\n");
-    println!("The simulation makes some nodes 3 to 12 % slower: with a lower frequency, with stolen time (a");
-    println!("lower utilisation), with more instructions, or with more cycles per instruction (CPI). In");
     println!(
-        "addition, all nodes differ by chance: by 0.2 % in instructions, 0.8 % in CPI, 1.2 % in frequency"
-    );
-    println!("and 0.3 % in utilisation. Ranks that spin while they wait add instructions: the number of");
-    println!(
-        "instructions varies by a further 0.5 % from run to run, without an effect on the time. The first"
-    );
-    println!("four tables count those slow nodes that pmmpi judges UNUSUAL, SUSPECT, SLOW-TAIL or SLOW. The");
-    println!(
-        "reported cause is right if it is the quantity that the simulation makes worse. The column \"mixed\""
+        "The simulation makes some nodes 3 to 12 % slower: with a lower frequency, with stolen time (a lower"
     );
     println!(
-        "shows the share of nodes for which the report names the cause \"mixed\", although only one quantity"
+        "utilisation), with more instructions, or with more cycles per instruction (CPI). In addition, all"
     );
     println!(
-        "is worse. The column \"none\" shows the share without a cause. In rows with three causes, each of"
+        "nodes differ by chance: by 0.2 % in instructions, 0.8 % in CPI, 1.2 % in frequency and 0.3 % in"
+    );
+    println!(
+        "utilisation. Ranks that spin while they wait add instructions: the number of instructions varies by"
+    );
+    println!(
+        "a further 0.5 % from run to run, without an effect on the time. The first four tables count those"
+    );
+    println!(
+        "slow nodes that pmmpi judges UNUSUAL, SUSPECT, SLOW-TAIL or SLOW. The reported cause is right if it"
+    );
+    println!(
+        "is the quantity that the simulation makes worse. The column \"mixed\" shows the share of nodes for"
+    );
+    println!(
+        "which the report names the cause \"mixed\", although only one quantity is worse. The column \"none\""
+    );
+    println!(
+        "shows the share of nodes for which the report names no cause. In rows with three causes, each of"
     );
     println!(
         "three quantities makes up a third of the slowdown; in these rows, the cause \"mixed\" counts as right.\n"

@@ -1,4 +1,4 @@
-//! The table of fleets that are not textbook, with what docs/method.md states.
+//! The table of fleets that do not fulfil all assumptions, with what docs/method.md states.
 
 use crate::measured_runs::Tool;
 use crate::over_time::{self, Change, SlowRuns};
@@ -11,7 +11,7 @@ const SEEDS: u64 = 8_000_000;
 
 /// Prints the table; with `part` > 1 with fewer fleets.
 pub fn print(part: u64) {
-    println!("\n## Fleets that are not textbook\n");
+    println!("\n## Fleets that do not fulfil all assumptions\n");
     println!(
         "The code of `pmmpi report` judges simulated runs. In most rows, ln T is the sum of three parts:"
     );
@@ -36,41 +36,50 @@ pub fn print(part: u64) {
         "The recall and the results about SLOW nodes count the nodes with the verdict SLOW; in a class of"
     );
     println!(
-        "fewer than 20 nodes, they also count SLOW-TAIL. Three results count the nodes that are SLOW or"
+        "fewer than 20 nodes, they also count SLOW-TAIL. In rows with a second session, the suspects are the"
+    );
+    println!("slow nodes. Three results count the nodes that are SLOW or SLOW-TAIL, in classes of any size.");
+    println!(
+        "\"`slower_by_at_least` true\" is the share of these nodes that are really slower by at least this"
     );
     println!(
-        "SLOW-TAIL, in classes of any size. \"`slower_by_at_least` true\" is the share of these nodes that are"
+        "value. \"Slower by 3 %\" is the share of these nodes that are really more than 3 % slower. \"Pairs of"
     );
     println!(
-        "really slower by at least this value. \"Slower by 3 %\" is the share of these nodes that are really"
+        "nodes with SLOW-TAIL or more, in the wrong order\" refers to pairs of these nodes that really differ"
     );
     println!(
-        "more than 3 % slower. \"Pairs of nodes with SLOW-TAIL or more, in the wrong order\" is the share of"
+        "by more than 1 %. The result is the share of these pairs for which the report lists the less slow"
     );
     println!(
-        "the pairs of these nodes in which the report lists the less slow node first. (A pair counts only if"
+        "node first. \"Intervals that contain the true value\" refers to the intervals of the medians of the"
     );
     println!(
-        "its nodes differ by more than 1 %.) \"Warned\" is the share of the fleets for which the report gives"
+        "nodes. \"`ci_coverage`\" is the mean of the probabilities that the report gives for these intervals."
     );
     println!(
-        "the warning that fits the row: `few-anchors`, `round-effects`, `time-order`, `dependent-runs`,"
+        "\"Warned\" is the share of the fleets for which the report gives the warning that fits the row:"
     );
     println!(
-        "`unequal-runs` or `bimodal-class`. \"Rounding warned\" refers to `rounded-times`, \"noise warned\" to"
-    );
-    println!("`noise-floor`, \"round effects warned\" to `round-effects`, \"composition warned\" to");
-    println!(
-        "`composition-changed`, and \"class warned\" to `class-moved`. \"Class moved\" means that the report"
+        "`few-anchors`, `round-effects`, `time-order`, `dependent-runs`, `unequal-runs` or `bimodal-class`."
     );
     println!(
-        "finds a change of the class. \"Drains\" are nodes that the report advises you to drain. A drain is"
+        "\"Rounding warned\" refers to `rounded-times`, \"noise warned\" to `noise-floor`, \"round effects warned\""
+    );
+    println!("to `round-effects`, \"composition warned\" to `composition-changed`, and \"class warned\" to");
+    println!(
+        "`class-moved`. \"Class moved\" means that the report finds a change of the class. \"Drains\" are nodes"
     );
     println!(
-        "false if the node is at most 5 % slower than the median of the other nodes. \"Stated\" is the limit"
+        "that the report advises you to drain. A drain is false if the node is really at most 5 % slower than"
     );
-    println!("that pmmpi promises, or the condition for the warning. This column is empty if pmmpi promises");
-    println!("nothing. We chose the methods and the limits with other seeds than those of this page.\n");
+    println!(
+        "the median of the other nodes. \"Stated\" is the limit that pmmpi promises, or the condition for the"
+    );
+    println!(
+        "warning. This column is empty if pmmpi promises nothing. We chose the methods and the limits with"
+    );
+    println!("other seeds than those of this page.\n");
     println!("| case | fleets | result | stated | measured |\n|---|---|---|---|---|");
     for Case { name, fleets, rates, stated } in cases() {
         let fleets = (fleets / part).max(1);
@@ -430,11 +439,11 @@ fn compositions() -> Vec<Case> {
         case("20 of 100 nodes are 10 % slow and retire", 200, &retire, |seeds| {
             over_time::composition(Change::Retire, seeds)
         }),
-        case("80 of 100 nodes are replaced by nodes 4 % slower", 200, &retire, |seeds| {
+        case("80 of 100 nodes are replaced by nodes that are 4 % slower", 200, &retire, |seeds| {
             over_time::composition(Change::Replaced, seeds)
         }),
         case(
-            "3 of 100 nodes are replaced after each session by nodes 15 % faster",
+            "3 of 100 nodes are replaced after each session by nodes that are 15 % faster",
             200,
             &retire,
             over_time::generations,

@@ -1,4 +1,5 @@
-//! Fleets that are not textbook: each function simulates one case, and gives what the report says about it.
+//! Fleets that do not fulfil all assumptions: each function simulates one case, and gives what the report says about
+//! it.
 
 use crate::measured_runs::{Judged, MeasuredRun, MeasuredRuns};
 use pmmpi_analysis::stats::random::Random;

@@ -10,27 +10,25 @@ pub fn print() {
         "`pmmpi report --correlate`: each class has {OTHERS} counters that have nothing to do with the time, and"
     );
     println!(
-        "two counters that may depend on the time. \"n x k\" means n nodes with k runs each. Runs vary by"
+        "two counters that may depend on the time. \"n x k\" means n nodes with k runs each. Runs vary by 0.3 %"
     );
     println!(
-        "0.3 % and nodes by 1.5 %. Counters vary by 10 % between the runs of a node, and by 10 % between"
+        "and nodes by 1.5 %. Counters vary by 10 % between the runs of a node, and by 10 % between nodes; a"
     );
     println!(
-        "nodes; a third of the {OTHERS} counters count only few events. Slow runs are 10 to 30 % slower. If a row"
+        "third of the {OTHERS} counters count only few events. Slow runs are 10 to 30 % slower. If a row names no"
     );
     println!(
-        "names no other values, 1 % of the runs are slow. The two counters count 1.5 to 2.2 times as much in"
+        "other values, 1 % of the runs are slow, and in slow runs, the two counters count 1.5 to 2.2 times as"
     );
     println!(
-        "slow runs, as in the SC18 paper ([method.md](method.md#why-causes)). In the row with constant counts"
+        "much, as in the SC18 paper ([method.md](method.md#why-causes)). In the row with constant counts per"
     );
+    println!("second, the two counters are proportional to the time, with a variation of 3 %. In rows with");
     println!(
-        "per second, the two counters are proportional to the time, with a variation of 3 %. In rows with"
+        "\"nothing\", no counter and no fact goes with slowness. In the row with DIMMs, only the number of"
     );
-    println!(
-        "\"nothing\", no counter and no fact goes with slowness; in the row with DIMMs, only the number of"
-    );
-    println!("DIMMs does.");
+    println!("DIMMs goes with slowness.");
     println!();
     println!(
         "A finding, within or between nodes, is false if the counter or fact has nothing to do with the time."
@@ -39,16 +37,16 @@ pub fn print() {
         "In the row with DIMMs, the two counters have nothing to do with the time either, so a finding of one"
     );
     println!(
-        "of them is false, too. \"Only counts longer\" is the share of the found counters that the report"
+        "of these counters is false, too. \"Only counts longer\" is the share of the found counters that the"
     );
     println!(
-        "marks with \"=time\". For such a counter, the report finds no higher count per second in slow runs:"
+        "report marks with \"=time\". For such a counter, the report finds no higher count per second in slow"
     );
     println!(
-        "perhaps the count is higher only because the run is longer. \"Mean rho\" is the mean correlation (rho)"
+        "runs: perhaps the count is higher only because the run is longer. \"Mean rho\" is the mean correlation"
     );
     println!(
-        "of the two counters with the time. \"Intervals that contain the true value\" is the share of the"
+        "(rho) of the two counters with the time. \"Intervals that contain the true value\" is the share of the"
     );
     println!("intervals of rho that contain the mean rho.\n");
     println!(

@@ -78,11 +78,11 @@ pub fn print() {
     println!("\n## Two sets of runs\n");
     println!(
         "`pmmpi compare`: runs vary by {:.1} %, and sessions of a node by {:.1} %; {EXPERIMENTS} comparisons in each row.\n\
-         \"Each\" means that each set has sessions of its own. In the columns \"equal sets\", both sets have\n\
-         the same true time, so each difference that pmmpi finds is false. \"Smallest visible difference\"\n\
-         is the mean of the column VISIBLE over the comparisons of equal sets. For the last column, the\n\
+         In rows with \"each\", each set has sessions of its own. In the columns \"equal sets\", both sets have\n\
+         the same true time, so each difference that pmmpi finds is false. \"Smallest visible difference\" is\n\
+         the mean of the column VISIBLE over the comparisons of equal sets. For the last column, the\n\
          simulation repeats each comparison with new runs: the true times of the two sets now differ by the\n\
-         VISIBLE of this comparison (not by the mean).\n",
+         value of VISIBLE in this comparison (not by the mean).\n",
         SIGMA * 100.0,
         SESSIONS * 100.0
     );

@@ -10,41 +10,42 @@ const HEAD: &str = "\
 This page is generated from src/events/metrics/metrics.toml and src/events/metrics/cpus/*.toml. After a change there,
 `PMMPI_WRITE_DOCS=1 cargo test --release --workspace --exclude pmmpi-runner --lib metrics` writes the page again.
 
-Each name in a formula is a quantity (section [Quantities](#quantities)) or a name of the processor's event table. For
-each of its names, the event table has an event, a formula, or the reason why there is neither. A table that is like
-another table shows only the differences: `dropped` marks a name that the other table has and this table does not have.
-If the table has no event for a name, you can count an event under this name, for example `--events
+Each name in a formula is a quantity (section [Quantities](#quantities)) or a name of the processor's event table. In
+this table, each name has an event, a formula, or the reason why there is neither. A table that is like another table
+shows only the differences: `dropped` marks a name that the other table has, but this table does not have. If the table
+has no event for a name, you can count an event under this name, for example `--events
 cpu/event=0x41,name=dc_misses/`. pmmpi then uses this count.
 
-A value has the worst [quality](measuring.md#counters) of its counts: exact is better than scaled, and scaled is better
-than partial. A missing value has a reason, for example the missing count, the divisor that is 0, or the check that
-failed. pmmpi draws no conclusion from a count if its counter ran for less than a fifth of the time, or if `pmmpi
-validate` found the event unusable.
+The value of a metric has the worst [quality](measuring.md#counters) of the counts in the formula: exact is better than
+scaled, and scaled is better than partial. A missing value has a reason, for example the missing count, the divisor
+that is 0, or the check that failed. pmmpi draws no conclusion from a count if its counter ran for less than a fifth of
+the time, or if `pmmpi validate` found the event unusable.
 
 pmmpi computes the metrics of the group `smt` for each core of a node, even if the program does not use the core. These
 metrics use the counts of the core's hardware threads, and the TSC of the rank that counted on this node. The value of a
 run is the mean over the cores of all nodes. The mean leaves out each core whose counts are missing or contradict one
 another. If the mean leaves out cores, the value is partial, and its reason gives the number of these cores.
 
-The column `where` of an event table shows what a count includes in the metrics of a run:
+In the metrics of a run, a count includes what the column `where` of the event table names:
 
 - task: only the program's own threads and child processes, on all hardware threads on which they run;
-- core: everything that runs on the hardware threads that the ranks of a node may use, including other programs;
+- core: everything, including other programs, that runs on the hardware threads that the ranks of a node may use;
 - a core's first (or second) hardware thread: everything that runs there, for each core of the run's nodes;
-- socket: everything that runs on all sockets of the run's nodes, including other programs.
+- socket: everything, including other programs, that runs on all sockets of the run's nodes.
 
 Task, core and socket are scopes. pmmpi does not divide a count of scope socket by a count of scope task. If the L3
-cache itself counts its requests and misses, these counts have the scope socket. Then `l3_miss_rate`, which divides by
-instructions (scope task), has no value, but `l3_miss_ratio`, which divides by requests, has a value.
+cache itself counts its requests and misses, these counts have the scope socket. Then `l3_miss_rate` has no value,
+because it divides by instructions (scope task). But `l3_miss_ratio` has a value, because it divides by requests.
 
 ";
 
 const WORKED: &str = "\
 ## The worked tables of AMD-2008
 
-Section 5 of AMD-2008 has the results of two programs, called classic and improved. Its tables contain numbers of
-samples. A count is the number of samples, multiplied by the sampling period. (pmmpi itself does not sample.) Tests
-reproduce every value that the tables compute from the samples, to the printed digits. Some points need an explanation:
+Section 5 of AMD-2008 has the results of two programs, called classic and improved. The tables of this section contain
+numbers of samples. A count is the number of samples, multiplied by the sampling period. (pmmpi itself does not sample.)
+pmmpi's tests reproduce, to the printed digits, every value that the tables compute from the samples. Some points need
+an explanation:
 
 - \"Elapsed time\" in these tables comes from a clock and not from counts; \"Seconds\" in section 5.2 is
   `seconds_by_cycles`.
@@ -57,15 +58,16 @@ reproduce every value that the tables compute from the samples, to the printed d
   | write | 5.8883, as printed | 9.5869 (printed: 9.5871) |
   | DRAM | 360.1273 (printed: 360.1268) | 2016.4503 (printed: 2016.4778) |
 
-- The values of sections 5.3 and 5.4 result only if the period of retired instructions is ten times the period of all
-  other events. But sections 4.3.1 and 4.4.1 suggest the same period for instructions and data cache accesses. With
-  equal periods, the data cache request rate of the classic program would be 5.894 instead of 0.589.
+- The values of sections 5.3 and 5.4 result only if the sampling period of retired instructions is ten times the
+  sampling period of all other events. But sections 4.3.1 and 4.4.1 suggest equal periods for instructions and data
+  cache accesses. With equal periods, the data cache request rate of the classic program would be 5.894 instead of
+  0.589.
 - The prose of section 5.3 computes \"1/0.014\" for the improved program, and gives one miss per 71.5 instructions. But
   1/0.014 is 71.4, and the unrounded rate gives 70.1. For the classic program, the prose computes \"1/0.085\", and gives
   11.8; the unrounded rate gives 11.7.
-- Section 4.3.4 says that the unit mask of the L3 events selects cores. AMD withdrew this: in revision 3.48 of
-  publication 31116 (2010) all cores must be selected. So the metrics `l3_data_*` use events that each core counts
-  itself.
+- According to section 4.3.4, the unit mask of the L3 events selects cores. AMD withdrew this: according to revision
+  3.48 of publication 31116 (2010), the mask must select all cores. So the metrics `l3_data_*` use events that each core
+  counts itself.
 ";
 
 /// The whole page.
@@ -171,7 +173,10 @@ fn events(page: &mut String, table: &CpuTable) {
     if let Some(parent) = &table.inherits {
         line(page, format_args!("\nLike the table `{parent}`, with these differences:"));
     }
-    line(page, format_args!("\n| name | is | where | vendor's name, notes |\n|---|---|---|---|"));
+    line(
+        page,
+        format_args!("\n| name | event or formula | where | vendor's name, notes |\n|---|---|---|---|"),
+    );
     for name in &table.drops {
         line(page, format_args!("| `{name}` | dropped | | |"));
     }

@@ -292,7 +292,7 @@ fn tracepoint(name: &str, number: u64, wanted: &WantedEvent) -> Result<Vec<Resol
     if modes == Modes::User {
         return Err(NameError::Modes {
             event: wanted.text.clone(),
-            problem: "it always happens in the Linux kernel",
+            problem: "the event always happens in the Linux kernel",
         });
     }
     let encoding = Encoding::new(kind::TRACEPOINT, number).in_modes(modes);
@@ -306,7 +306,7 @@ fn is_known_but_for_modes(name: &str) -> bool {
     event.is_some_and(|event| generic::named(event).is_some() || matches!(syntax::raw(event), Ok(Some(_))))
 }
 
-const IN_ALL_MODES: &str = "its PMU is outside the cores and counts all modes";
+const IN_ALL_MODES: &str = "the event's PMU is outside the cores and counts all modes";
 
 /// A pattern with `*` for any text.
 fn matches_glob(pattern: &str, name: &str) -> bool {
@@ -326,7 +326,7 @@ fn in_modes(mut event: Event, wanted: &WantedEvent) -> Result<Event, NameError> 
     if event.encoding.modes != Modes::All && event.encoding.modes != modes {
         return Err(NameError::Modes {
             event: wanted.text.clone(),
-            problem: "its name already sets another mode",
+            problem: "the event's name already sets another mode",
         });
     }
     event.encoding.modes = modes;
