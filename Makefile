@@ -93,7 +93,7 @@ bench-%: build ## run and print one part of bench: start, jobs, counters, region
 	@bench/peers/venv.sh $(PEERS)
 	@$(RELEASE)/pmmpi-bench $(STAGE)/bin/pmmpi $(PEERS)/bin/python $*
 
-bench-kernels: ## time kernels of pmmpi screen and their originals in turns (install OpenBLAS first: the original of dgemm)
+bench-kernels: ## time kernels of pmmpi screen and their originals, in turns (for dgemm, first install its original, OpenBLAS)
 	@for part in triad triad-nt latency dgemm; do \
 		$(CARGO) run --release --locked --quiet -p pmmpi-screen-kernels --example in_turns -- $$part || exit 1; \
 	done

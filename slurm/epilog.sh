@@ -7,7 +7,7 @@
 #
 # Slurm drains a node if its epilog fails, so this program always exits with 0, after at most two seconds. It calls no
 # command of Slurm, because slurmctld may wait for the epilog. It does not measure the node, because the next job may
-# start. PMMPI_EPILOG_LOG names the file (default: /var/log/pmmpi-epilog.csv). When this file has 1 MB, the program
+# start. PMMPI_EPILOG_LOG names the file (default: /var/log/pmmpi-epilog.csv). When this file reaches 1 MB, the program
 # renames it to FILE.1, and begins a new file.
 
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin

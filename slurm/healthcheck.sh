@@ -66,7 +66,7 @@ has_job() {
 }
 
 # Ends the measurement. While the lock is held, `watch` waits for Slurm's answer, or a measurement runs. In a
-# measurement, the file `group` has its process group. The file `stop` tells `watch` to start none.
+# measurement, the file `group` has its process group. When the file `stop` appears, `watch` starts no measurement.
 stop() {
     local i group
     touch "$state/stop" 2> /dev/null

@@ -4,10 +4,10 @@
 #   slurm/screen-join.sh SESSION        also as a job: sbatch --dependency=afterany:JOB slurm/screen-join.sh SESSION
 #
 # Variables: PMMPI_SCREEN is the folder of screen-array.sbatch (default: pmmpi-screen). With PMMPI_FAIL_ON=slow,wrong,
-# the exit status is 3 if a node is slow or has a wrong result. With slow, suspect or unjudged in PMMPI_FAIL_ON, the
-# exit status is 4 if status 3 does not apply and a node has no result. After `sbatch --array`, this script does not
-# know which nodes have no result. This script does not mark slow nodes in Slurm, as `pmmpi screen --apply` does: for a
-# mark, one job must have measured the slow node together with other nodes.
+# the exit status is 3 if a node is slow or has a wrong result. With slow, suspect or unjudged in PMMPI_FAIL_ON, a node
+# without a result gives exit status 4; status 3 has priority over 4. After `sbatch --array`, this script does not know
+# which nodes have no result. Unlike `pmmpi screen --apply`, this script does not mark slow nodes in Slurm: for a mark,
+# one job must have measured the slow node together with other nodes.
 
 set -eu
 folder=${PMMPI_SCREEN:-pmmpi-screen}
@@ -34,7 +34,7 @@ if [ -f "$results/nodes" ]; then
     missing=$(sort -u "$results/nodes" | while read -r node; do [ -d "$results/$node" ] || echo "$node"; done)
     if [ -n "$missing" ]; then
         echo "nodes without a result: $(paste -sd, <<< "$missing")"
-        # A node without a result has not passed, as in `pmmpi screen --fail-on slow`. Other statuses say more.
+        # A node without a result has not passed, as in `pmmpi screen --fail-on slow`. Other statuses have priority.
         case "$failed ,${PMMPI_FAIL_ON:-}," in
             [01]\ *,slow,* | [01]\ *,suspect,* | [01]\ *,unjudged,*) failed=4 ;;
         esac

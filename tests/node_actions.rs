@@ -181,7 +181,7 @@ fn a_user_who_may_not_change_nodes_is_told_so() {
     fs::write(site.file("log"), "").unwrap();
     fs::set_permissions(site.file("log"), fs::Permissions::from_mode(0o666)).unwrap();
     let refused = screen(NOBODY);
-    let told = "--apply: this user has no right to change nodes in Slurm (scontrol says: ";
+    let told = "--apply: this user has no right to change nodes in Slurm (answer of scontrol: ";
     assert!(refused.code() == 2 && refused.err().contains(told), "{} {}", refused.code(), refused.err());
     screen("0").success();
     assert_eq!(tool::runs_in(&site.file("runs")).len(), 2);
@@ -255,13 +255,17 @@ fn a_drain_that_the_log_does_not_explain_stays() {
     assert_eq!(output.code(), 1, "{}", output.out());
     let said = output.out();
     assert!(said.contains(&format!("changed the text of the mark: Slurm shows `{longer}`")), "{said}");
-    assert!(said.contains("node2: not changed: the node passed, but the log has no such mark"), "{said}");
+    assert!(
+        said.contains(
+            "node2: not changed: the node passed and has a mark, but the log does not have this mark"
+        ),
+        "{said}"
+    );
     // The gate measured something else.
     let compute = tool::run(&mut site.command_after(["fma", "compute"], &[], &["node1"], &DRAIN));
     assert_eq!(compute.code(), 1, "{}", compute.out());
-    let why =
-        "node1: not changed: the node passed, but the gate did not measure all that pmmpi found on this node";
-    assert!(compute.out().contains(&format!("{why} (`{REASON}`)")), "{}", compute.out());
+    let why = "node1: not changed: the node passed, but the gate did not measure again what pmmpi found on this node";
+    assert!(compute.out().contains(&format!("{why}: `{REASON}`.")), "{}", compute.out());
     assert_eq!(nodes.map(|node| site.about(node)), before);
     // Somebody restores the reason.
     site.update("node0", &["State=DRAIN", &format!("Reason={REASON}")]);

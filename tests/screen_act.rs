@@ -122,7 +122,7 @@ fn pmmpi_waits_for_the_log_of_another_pmmpi() {
     let output = site.act(&["n1"]);
     other.join().unwrap();
     let said = output.err();
-    assert_eq!(said.matches("pmmpi waits for it, for at most 5 minutes").count(), 1, "{said}");
+    assert_eq!(said.matches("this pmmpi waits for at most 5 minutes").count(), 1, "{said}");
     assert!(site.file("updates").exists(), "{said}");
 }
 
@@ -192,7 +192,7 @@ fn the_log_of_another_cluster_is_refused() {
     fs::remove_file(site.file("config")).unwrap();
     for output in [site.act(&["n1"]), site.act_with(&["n1"], &["--first-use"]), screen()] {
         let told = "cannot use log as log: it is the log of the cluster alpha, and pmmpi could not find out with \
-                    `scontrol show config` whether this is that cluster (";
+                    `scontrol show config` whether this cluster is alpha (";
         assert!(output.code() == 125 && output.err().contains(told), "{}", output.err());
         assert!(output.err().contains("No such file"), "{}", output.err());
     }

@@ -159,7 +159,7 @@ fn a_signal_after_the_last_round_changes_no_node() {
     let site = Site::new("kill -TERM $PPID\nsleep 0.2\nexit 0");
     let output = site.screen("1", "true");
     assert_eq!(output.code(), 1, "{}", output.err());
-    let said = "pmmpi changes no node, because it was asked to end";
+    let said = "pmmpi changes no node, because it received a signal to end";
     assert_eq!(output.err().matches(said).count(), 1, "{}", output.err());
     site.assert_unchanged(&output);
 }
@@ -174,7 +174,7 @@ fn a_signal_while_the_acts_wait_changes_no_node() {
     let signal = "until pgrep -P $PPID -f screen-act; do sleep 0.2; done; sleep 2; kill -TERM $PPID";
     let output = site.screen("1", &format!("({signal}) > /dev/null 2>&1 < /dev/null &"));
     assert_eq!(output.code(), 1, "{}", output.err());
-    assert!(output.err().contains("pmmpi waits for it"), "{}", output.err());
+    assert!(output.err().contains("this pmmpi waits for at most"), "{}", output.err());
     site.assert_unchanged(&output);
 }
 

@@ -28,7 +28,7 @@ pub const LIST_ENVIRONMENT: PageSection = (
 );
 const REGIONS: PageSection = (
     "REGIONS",
-    "pmmpi_begin(\"NAME\") and pmmpi_end(\"NAME\") of pmmpi.h (C, C++) or the module
+    "pmmpi_begin(\"NAME\") and pmmpi_end(\"NAME\") of pmmpi.h (C, C++) or of the module
 pmmpi in pmmpi.f90 (Fortran) enclose a region: a part of the work with its own
 barriers. `pmmpi report` shows bounds of the region's time. All ranks must call
 these functions and all other collective functions in the same order. With
@@ -43,9 +43,9 @@ probes.",
 const FILES: PageSection = (
     "FILES",
     "pmmpi-results/RUN_ID.pmr       one complete run; the file appears only when it is complete
-pmmpi-results/RUN_ID.partial/  the data of an MPI program that still runs or ended
-                               badly; `pmmpi report` can read this folder
-pmmpi-results/.nodes/          facts of nodes that rarely change; you may remove this
+pmmpi-results/RUN_ID.partial/  the data of an MPI program that still runs or did
+                               not end normally; `pmmpi report` can read this folder
+pmmpi-results/.nodes/          rarely changing facts of nodes; you may remove this
                                folder",
 );
 const SCREEN_FILES: PageSection = (
@@ -100,8 +100,8 @@ pmmpi ends with the exit status of the program. If a signal ended the program,
 pmmpi ends itself with the same signal. `pmmpi repeat` ends with the status or the
 signal of the first launch that failed. The statuses of pmmpi itself:
 124  pmmpi ended the program because of --timeout
-125  pmmpi itself failed (if possible, before the program starts), or the command
-     line is wrong
+125  the command line is wrong, or pmmpi itself failed (where possible, before the
+     program starts)
 126  the program cannot be executed
 127  the program was not found";
 const SCREEN_STATUS: &str = "\

@@ -126,7 +126,7 @@ const ALL: &[Kernel] = &[
         ring_events: &[RingEvent::Misses(L1_MISSES), RingEvent::ServedByNext("dc_refills_l2")],
         ..kernel(
             "chase-l2",
-            "loads of lines that the second-level cache holds, but not the first-level cache",
+            "loads of lines that are in the second-level cache, but not in the first-level cache",
             RING_TRIPS,
             BEYOND_L1,
             code::CHASE,
@@ -136,7 +136,7 @@ const ALL: &[Kernel] = &[
         ring_events: &[RingEvent::Misses(L1_MISSES), RingEvent::Misses("dc_refills_system")],
         ..kernel(
             "chase-l3",
-            "loads of lines that the second-level cache does not hold",
+            "loads of lines that are not in the second-level cache",
             RING_TRIPS,
             BEYOND_L2,
             code::CHASE,
@@ -150,7 +150,7 @@ const ALL: &[Kernel] = &[
         ],
         ..kernel(
             "page-stride",
-            "loads, each from a page that no TLB knows",
+            "loads, each from a page that is in no TLB",
             RING_TRIPS,
             BEYOND_TLB,
             code::CHASE,

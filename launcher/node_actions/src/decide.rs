@@ -144,12 +144,12 @@ impl fmt::Display for Skip {
             Skip::Ambiguous(nodes) => write!(
                 f,
                 "this is the name of several nodes in Slurm (NodeName or NodeHostName): {nodes}; change the \
-                 right one yourself"
+                 right node yourself"
             ),
             Skip::OtherHost { node, host_name } => write!(
                 f,
-                "Slurm's node {node} is another host (NodeHostName={}); find the node of this host, and change it \
-                 yourself",
+                "Slurm's node {node} is another host (NodeHostName={}); find the node that Slurm has for the \
+                 screened host, and change that node yourself",
                 one_line(host_name)
             ),
             Skip::Unreadable(why) => write!(f, "pmmpi cannot read the state of this node: {why}"),
@@ -164,8 +164,8 @@ impl fmt::Display for Skip {
             Skip::AlreadyMarked => f.write_str("pmmpi has already marked this node"),
             Skip::NotMarked => f.write_str("the node passed, and does not have the mark that --apply sets"),
             Skip::NotLogged => f.write_str(
-                "the node passed, but the log has no such mark on this node, so pmmpi does not remove the mark. Perhaps the \
-                 log is new: use the log of the screen that marked the node (--log). If the log is lost, \
+                "the node passed and has a mark, but the log does not have this mark, so pmmpi does not remove it. \
+                 Perhaps the log is new: use the log of the screen that marked the node (--log). If the log is lost, \
                  remove the mark by hand. For a drain, use: scontrol update NodeName=NODE State=UNDRAIN",
             ),
             Skip::Changed { found, logged } => write!(
@@ -177,14 +177,14 @@ impl fmt::Display for Skip {
             Skip::NotMeasured { reasons, needed } => {
                 write!(
                     f,
-                    "the node passed, but the gate did not measure all that pmmpi found on this node (`{reasons}`). \
+                    "the node passed, but the gate did not measure again what pmmpi found on this node: `{reasons}`. \
                      Repeat the gate with {}",
                     needed.join(" and ")
                 )?;
                 if needed.len() > 1 {
                     f.write_str(
-                        " in one screen. If one screen cannot run all of this, use a screen for each part, and then \
-                         remove the mark by hand. For a drain, use: scontrol update NodeName=NODE State=UNDRAIN",
+                        " in one screen. If one screen cannot run all these measurements, use one screen for each, \
+                         and then remove the mark by hand. For a drain, use: scontrol update NodeName=NODE State=UNDRAIN",
                     )?;
                 }
                 Ok(())

@@ -133,7 +133,7 @@ impl fmt::Display for Error {
                 }
                 write!(
                     f,
-                    "; wait until it ends (on its host, `fuser {}` shows its processes)",
+                    "; wait until that pmmpi ends (on its host, `fuser {}` shows the processes that use the log)",
                     path.display()
                 )
             }

@@ -61,7 +61,7 @@ impl fmt::Display for OverLimit {
         };
         write!(
             f,
-            "; the limit is {limit} (--max-nodes{origin}). pmmpi marked none, because many slow nodes may \
+            "; the limit is {limit} (--max-nodes{origin}). pmmpi marked no node, because many slow nodes may \
              have a common cause, which a mark does not repair. Look for this cause, or repair the marked \
              nodes and remove their marks, or set --max-nodes to at least {}",
             found + marked_before

@@ -104,7 +104,7 @@ impl Act {
     /// state. Perhaps somebody changed the node at the same time.
     pub(crate) fn check(&self, before: &NodeState, after: &NodeState) -> Result<(), String> {
         if !self.is_done(after) {
-            return Err(format!("the node did not change as wanted: {}", self.seen(after)));
+            return Err(format!("the node did not change as requested: {}", self.seen(after)));
         }
         let wanted = self.wanted(before);
         let found =

@@ -66,7 +66,7 @@ impl Team {
         let mut seen = BTreeSet::new();
         if let Some(twice) = hardware_threads.iter().find(|one| !seen.insert(**one)) {
             return Err(Error::Setting(format!(
-                "Hardware thread {twice} is given twice; give each one once"
+                "Hardware thread {twice} is given twice; give each hardware thread once"
             )));
         }
         let barrier = Arc::new(SpinBarrier::new(hardware_threads.len()));

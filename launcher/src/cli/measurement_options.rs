@@ -101,8 +101,8 @@ pub struct MeasurementArgs {
     /// Count in this scope: task (default), core or socket
     #[arg(long, value_name = "WHERE", value_enum, hide_possible_values = true)]
     pub scope: Option<ScopeArg>,
-    /// Number of instructions that you expect. instructions=N: of one rank in the whole work.
-    /// PART:instructions=N: of one rank in one entry of the region PART, or of one entry of the probe PART
+    /// Expected number of instructions. instructions=N: N for one rank in the whole work.
+    /// PART:instructions=N: N for one rank in one entry of the region PART, or N for one entry of the probe PART
     #[arg(long, value_name = "WHAT", hide = true)]
     pub expect: Vec<String>,
     /// Allow clock rate errors of up to N ppm
@@ -163,9 +163,9 @@ pub enum CountersArg {
 pub enum ScopeArg {
     /// Each rank's own threads and descendants
     Task,
-    /// What task counts, plus everything that runs on each hardware thread of the node
+    /// Like task, plus everything that runs on each hardware thread of the node
     Core,
-    /// What task counts, plus PMUs outside the cores: memory controllers, caches, power
+    /// Like task, plus PMUs outside the cores: memory controllers, caches, power
     Socket,
 }
 

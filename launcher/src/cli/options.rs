@@ -134,8 +134,8 @@ Example: srun -N 100 --ntasks-per-node=1 pmmpi screen --archive DIR --suggest
 If a check is not ok, doctor also shows a fix (if it knows one), but does not
 change the machine. In an MPI job, one rank per node reports.
 
-Exit status: 1: write error, or (without --fail-on) a check is broken; 3: (with
---fail-on) STATUS or worse; 2: wrong usage; 125: pmmpi failed; 0: otherwise.
+Exit status: 1: write error, or (without --fail-on) a check is broken; 2: wrong
+usage; 3: --fail-on: a check is STATUS or worse; 125: pmmpi fails; 0: otherwise.
 
 Example: pmmpi doctor
          srun -N4 -n4 -o doctor-%N.json pmmpi doctor --format json
@@ -157,12 +157,12 @@ Examples:
     /// Find out which counters you can trust here
     #[command(after_help = "`validate` runs test loops with known counts, and compares the measured counts
 with the known counts. This takes some seconds, or longer with --ceilings.
-pmmpi saves the result of all test loops on all kinds of cores in the folder
-PMMPI_TRUST (default: XDG_STATE_HOME/pmmpi or ~/.local/state/pmmpi). This result
-replaces the earlier result for this kind of processor.
+pmmpi saves the result in the folder PMMPI_TRUST (default: XDG_STATE_HOME/pmmpi
+or ~/.local/state/pmmpi), and replaces the earlier result for this kind of
+processor. With --kernel, or if not all kinds of cores ran, it saves nothing.
 
-Exit status: 1: at least one event is unusable, or write error; 0: otherwise;
-2: the command line is wrong; 125: pmmpi failed.
+Exit status: 1: at least one event is unusable, or write error; 2: the command
+line is wrong; 125: pmmpi failed; 0: otherwise.
 
 Example: pmmpi validate
          pmmpi validate --cpu 3 --kernel loads --kernel stores --format json")]
@@ -260,7 +260,7 @@ pub struct Examination {
     /// Output: text or json
     #[arg(long, value_name = "AS", value_enum, default_value = "text", hide_possible_values = true)]
     pub format: FormatArg,
-    /// Exit with 3 on STATUS or worse: limits or broken
+    /// Exit with 3 if a check is STATUS or worse: limits, broken
     #[arg(long, value_name = "STATUS", value_enum, hide_possible_values = true)]
     pub fail_on: Option<DoctorFailOn>,
     #[arg(long, value_name = "DIR", help = "Check DIR (default: PMMPI_OUT, else pmmpi-results)")]

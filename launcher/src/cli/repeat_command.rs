@@ -99,8 +99,8 @@ impl RepeatArgs {
         let words = |command: &String| match shell_words::split(command) {
             Ok(words) => match words.first() {
                 Some(first) if sets_variable(first) => Err(Failure::own(format_args!(
-                    "--compare: `{command}` begins with a variable, but pmmpi starts it without a shell: \
-                     write env {command}"
+                    "--compare: `{command}` begins with a variable, but pmmpi starts the command without a \
+                     shell: write env {command}"
                 ))),
                 _ => Ok(words.into_iter().map(OsString::from).collect()),
             },

@@ -46,7 +46,7 @@ pub struct ScreenArgs {
     /// Warm up for at least TIME: some faults appear only on hot nodes
     #[arg(long, value_name = "TIME", allow_negative_numbers = true, hide = true)]
     pub soak: Option<String>,
-    /// Memory of triad (85%, 2G); for latency, at most this
+    /// Memory of triad, and upper limit for latency: 85%, 2G
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     pub memory: Option<String>,
     /// Stores of triad: ordinary or non-temporal
@@ -68,7 +68,7 @@ pub struct ScreenArgs {
     /// Time limit of a kernel (default: 10m) or of PROGRAM
     #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
     pub timeout: Option<String>,
-    /// Cores that a kernel uses: `node` (all cores of the node that the job may use) or `rank` (the cores to
+    /// Cores that a kernel uses: `node` (all cores that the job may use on the node) or `rank` (the cores to
     /// which the rank is bound). If a node has several ranks, or the launcher does not show their number, `node`
     /// means the same as `rank`
     #[arg(
@@ -202,7 +202,7 @@ pub struct KernelArgs {
     /// Memory for the arrays of the kernel
     #[arg(long)]
     pub memory: Option<String>,
-    /// Number of ranks on the node; if --memory is in percent, each rank takes an equal part of it
+    /// Number of ranks on the node; if --memory is in percent, each rank takes an equal part of this memory
     #[arg(long, default_value_t = 1)]
     pub ranks_of_node: u32,
     /// Stores of triad

@@ -48,7 +48,8 @@ pub fn clock_source(machine: &dyn Machine) -> Check {
     Check::limits(
         NAME,
         current,
-        "each clock reading is a system call of about a microsecond, so stamps are less precise",
+        "each clock reading is a system call of about a microsecond, so stamps are less precise than with a \
+         clock that programs read in user mode",
         fix,
     )
 }
@@ -85,7 +86,7 @@ pub fn time_service(machine: &dyn Machine) -> Check {
         Err(e) => Check::limits(
             NAME,
             format!("pmmpi cannot read the Linux kernel's correction of the clock rate: {e}"),
-            "this check cannot tell whether the clock is slewed, but the report of each run can",
+            "this check cannot show whether the clock is slewed, but the report of each run shows it",
             "adjtimex --print   # outside the container",
         ),
         Ok(now) => {

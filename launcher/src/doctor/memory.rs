@@ -25,7 +25,7 @@ pub fn huge_pages(machine: &dyn Machine) -> Check {
         Some(other) => Check::ok(
             NAME,
             format!("transparent huge pages: {other}"),
-            "programs get huge pages only if they ask for them",
+            "programs get huge pages only if they request huge pages",
         ),
     }
 }

@@ -223,8 +223,8 @@ pub fn turbo(machine: &dyn Machine) -> Check {
             format!("on; turbo steps: {}", steps(machine)),
             "the frequency depends on temperature and on the number of busy cores: runs vary, and a \
              node with few busy cores looks faster. If your jobs run with turbo, leave turbo on, and compare the frequency \
-                 of nodes (cycles / reference cycles). If pmmpi runs as root, the report also compares the frequency with \
-                 the turbo steps, where the processor shows them",
+                 of nodes (cycles / reference cycles). If pmmpi runs as root and the processor shows its turbo \
+                 steps, the report also compares the frequency with these steps",
             format!("echo {off} > /{file}"),
         ),
     }

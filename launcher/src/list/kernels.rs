@@ -82,7 +82,7 @@ impl Listable for Kernels {
             text += "\n";
         }
         if !self.kernels.is_empty() {
-            text += "Test loops of pmmpi validate (--kernel), with the counts that it expects\n\n";
+            text += "Test loops of pmmpi validate (--kernel), with their expected counts\n\n";
         }
         for Kernel { name, description, trips, runs_here, expected } in &self.kernels {
             let here = if *runs_here { "" } else { " (not on this processor)" };

@@ -138,8 +138,8 @@ pub fn unseen(program: &Path) -> &'static str {
              does not load the agent"
         }
         _ => {
-            "the program may use only MPI sessions (MPI_Session_init), may call MPI through dlopen and dlsym, \
-             or may run in a container with its own /proc"
+            "perhaps the program uses only MPI sessions (MPI_Session_init), calls MPI through dlopen and dlsym, \
+             or runs in a container with its own /proc"
         }
     }
 }

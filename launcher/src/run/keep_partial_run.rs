@@ -89,7 +89,7 @@ impl Carrier {
     /// After a bad end of the rank: gets its data written to disk. Gives the folder, or why nothing was written.
     pub fn keep(&mut self) -> Result<PathBuf, String> {
         let told = CarrierNote::read(&self.shared).ok_or(
-            "the rank did not tell pmmpi where to save its data (is `ulimit -f`, which also limits shared \
+            "the rank did not report the folder for its data to pmmpi (is `ulimit -f`, which also limits shared \
              memory, below 80 MB?)",
         )?;
         let deadline = Instant::now() + PATIENCE;

@@ -55,9 +55,9 @@ fn too_many_groups(task: &Task) -> Option<String> {
     (!is_exact).then(|| {
         format!(
             "the processor has too few counters for the events of the groups {} together: the Linux kernel \
-             counts each event for only a part of the time, and pmmpi scales the counts. With one group in \
-             each launch, more counts are exact: pmmpi repeat --runs K --groups {} -- LAUNCHER ARGS... pmmpi \
-             PROGRAM",
+             counts each event for only a part of the time, and pmmpi scales the counts. To make more \
+             counts exact, measure one group per launch: pmmpi repeat --runs K --groups {} -- LAUNCHER ARGS... \
+             pmmpi PROGRAM",
             groups.join(" and "),
             groups.join(",")
         )

@@ -124,7 +124,7 @@ fn act(
         }
         if !is_waiting {
             say(format_args!(
-                "another pmmpi is changing nodes and has locked the log {}: pmmpi waits for it, for at most {} minutes",
+                "another pmmpi is changing nodes and has locked the log {}: this pmmpi waits for at most {} minutes",
                 path.display(),
                 PATIENCE.as_secs() / 60
             ));
@@ -155,7 +155,7 @@ pub fn check(log: &Path) -> Result<(), Failure> {
     let needs_right = !dry_run::is_first_use(log);
     if let Some(answer) = needs_right.then(|| slurm.why_not_allowed()).flatten() {
         return Err(Failure::usage(format_args!(
-            "--apply: this user has no right to change nodes in Slurm (scontrol says: {answer})\n       \
+            "--apply: this user has no right to change nodes in Slurm (answer of scontrol: {answer})\n       \
              Start the screen as root, as SlurmUser or as a Slurm administrator. Or use --suggest in place of --apply: \
              then pmmpi prints the commands for an administrator"
         )));

@@ -24,12 +24,14 @@ pub fn with_options(typed: &ScreenArgs) -> Result<Vec<(&'static str, Vec<OsStrin
     }
     if typed.disk.is_some() != names.contains(&"disk") {
         return Err(Failure::usage(match typed.disk {
-            Some(_) => "--disk needs the kernel `disk`: add it to --kernels",
+            Some(_) => "--disk needs the kernel `disk`: add `disk` to --kernels",
             None => "the kernel `disk` writes a file: name its folder with --disk DIR",
         }));
     }
     if typed.blas.is_some() && !names.contains(&"dgemm") {
-        return Err(Failure::usage("--blas has no effect without the kernel `dgemm`: add it to --kernels"));
+        return Err(Failure::usage(
+            "--blas has no effect without the kernel `dgemm`: add `dgemm` to --kernels",
+        ));
     }
     if let Some(text) = &typed.memory {
         Size::parse(text).ok_or_else(|| {

@@ -118,7 +118,7 @@ impl fmt::Display for KernelFault {
             return write!(
                 f,
                 "uncorrected memory error at address 0x{address:x}; take this node out of service and find the memory \
-                 module in its system log (machine checks, ECC)"
+                 module in the system log of the node (machine checks, ECC)"
             );
         }
         write!(f, "a wrong pointer or instruction: signal {signal}")?;

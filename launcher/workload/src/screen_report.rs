@@ -95,7 +95,7 @@ fn report_and_act(plan: &ScreenPlan, done: &ScreenOutcome) -> Result<End, Failur
 fn is_asked_to_end() -> bool {
     let is_asked = signals::asked_to_end().is_some();
     if is_asked {
-        warn("pmmpi changes no node, because it was asked to end");
+        warn("pmmpi changes no node, because it received a signal to end");
     }
     is_asked
 }

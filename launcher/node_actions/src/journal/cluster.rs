@@ -30,7 +30,7 @@ impl Past {
             ),
             Err(error) => format!(
                 "it is the log of the cluster {other}, and pmmpi could not find out with `scontrol show config` \
-                 whether this is that cluster ({}); run this command by hand to find the problem",
+                 whether this cluster is {other} ({}); run this command by hand to find the problem",
                 error.why.brief()
             ),
         };
@@ -63,8 +63,8 @@ pub(super) fn require_seen_mark(
     }
     let own = one_line(own);
     let why = format!(
-        "it names no cluster, and pmmpi sees none of its marks on a node of this cluster ({own}); if it is the log of \
-         this cluster, add `\"cluster\":\"{own}\"` to one of its entries `begin`, else name another log with --log"
+        "it names no cluster, and no node of this cluster ({own}) has a mark of the log. If it is the log of this \
+         cluster, add `\"cluster\":\"{own}\"` to one of its entries `begin`. Otherwise, name another log with --log"
     );
     Err(Error::NoJournal(path.to_owned(), why))
 }

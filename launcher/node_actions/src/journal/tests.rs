@@ -138,7 +138,7 @@ fn a_log_of_another_cluster_is_refused() {
     );
     let told_if_unknown = format!(
         "cannot use {log} as log: it is the log of the cluster alpha, and pmmpi could not find out with `scontrol show \
-         config` whether this is that cluster (no answer); run this command by hand to find the problem"
+         config` whether this cluster is alpha (no answer); run this command by hand to find the problem"
     );
     let slurm = Fake::new([]);
     slurm.is_cluster(Some("beta"));

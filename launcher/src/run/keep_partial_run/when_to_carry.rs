@@ -109,7 +109,7 @@ impl CarrierLeader {
                 own = own.or(self.carry_ended());
             }
         }
-        own.unwrap_or_else(|| Err("the rank did not tell pmmpi where to save its data".to_owned()))
+        own.unwrap_or_else(|| Err("the rank did not report the folder for its data to pmmpi".to_owned()))
     }
 
     fn look(&mut self) {

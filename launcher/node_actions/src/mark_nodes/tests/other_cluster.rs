@@ -47,7 +47,7 @@ fn a_log_of_a_cluster_is_of_no_use_where_the_name_is_unknown() {
     for apply in [true, false] {
         let settings = ActionSettings { apply, ..settings.clone() };
         let error = run(&[], &names(&["a"]), &settings, &slurm).unwrap_err();
-        let told = "whether this is that cluster (no answer); ";
+        let told = "whether this cluster is alpha (no answer); ";
         assert!(error.to_string().contains(told), "{apply} {error}");
     }
     assert_eq!((place.log(), slurm.updates().len()), (log, 1));
@@ -93,8 +93,8 @@ fn a_log_without_a_name_needs_one_of_its_marks() {
     let settings = place.settings(Action::Drain);
     place.has_marked(&Action::Drain, &["a"]);
     slurm.is_cluster(Some("beta"));
-    let told = "it names no cluster, and pmmpi sees none of its marks on a node of this cluster (beta); if it is the \
-                log of this cluster, add `\"cluster\":\"beta\"` to one of its entries `begin`, else";
+    let told = "it names no cluster, and no node of this cluster (beta) has a mark of the log. If it is the log of \
+                this cluster, add `\"cluster\":\"beta\"` to one of its entries `begin`. Otherwise";
     for apply in [true, false] {
         let settings = ActionSettings { apply, ..settings.clone() };
         let error = run(&slow(&["b"]), &[], &settings, &slurm).unwrap_err();

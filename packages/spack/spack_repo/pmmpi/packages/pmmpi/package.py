@@ -1,5 +1,5 @@
 # To install pmmpi: `spack repo add packages/spack/spack_repo/pmmpi`, then `spack install --no-checksum pmmpi` in the
-# folder of pmmpi-VERSION-source.tar.xz. Spack 1.0 or later asks for this layout of folders.
+# folder of pmmpi-VERSION-source.tar.xz. Spack 1.0 or later requires this layout of folders.
 
 import os
 
