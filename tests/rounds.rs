@@ -267,7 +267,7 @@ fn groups_of_events_take_turns() {
     }
     let text = report("text");
     assert!(
-        text.contains("metrics of the series of the last run: 4 runs that did not all count the same events"),
+        text.contains("metrics of the last run's series: its 4 runs did not all count the same events"),
         "{text}"
     );
     // Both groups in one run.

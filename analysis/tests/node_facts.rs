@@ -119,7 +119,7 @@ fn a_node_that_differs_is_odd_in_its_own_class() {
     assert!((changed["change"].as_f64().unwrap() - 0.08).abs() < 0.01 && changed["since"] == "s1");
     let text = out(&report(&["report", path]));
     for line in [
-        "n03 changed dimms from 8 x 65536 MiB at 4800 MT/s to 7 x 65536 MiB at 4800 MT/s; it is about 8.",
+        "dimms changed from 8 x 65536 MiB at 4800 MT/s to 7 x 65536 MiB at 4800 MT/s on n03; the node is about 8.",
         "n05 is odd: governor is powersave, its peers have performance",
     ] {
         assert!(text.lines().any(|found| found.starts_with(line)), "{line}: {text}");
@@ -176,7 +176,9 @@ fn what_the_kernel_counts_is_a_cause() {
         assert_eq!(small_pages["cause"], "no-huge-pages", "{small_pages:#}");
         let text = small_pages["cause_text"].as_str().unwrap();
         assert!(
-            text.starts_with("small pages instead of huge pages, because the Linux kernel had none: 2000"),
+            text.starts_with(
+                "small pages instead of huge pages, because the Linux kernel had no huge page: 2000"
+            ),
             "{text}"
         );
         assert!(of(found, "n02")["cause"].is_null(), "{:#}", of(found, "n02"));

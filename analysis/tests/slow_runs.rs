@@ -150,7 +150,7 @@ fn what_is_not_known_has_a_reason() {
     for (header, reason) in [
         (
             "node,run,elapsed_s,task_clock_ns\n",
-            "3 runs of the node in this session have the same counters, but a cause needs 5",
+            "3 runs of the node in this session have the same counters, but the report needs 5 to find a cause",
         ),
         ("node,run,elapsed_s,never\n", "the run has no counts"),
     ] {

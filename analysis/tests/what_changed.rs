@@ -118,7 +118,7 @@ fn a_new_kernel_hides_nothing() {
     let by = ["--class-by", "kernel"];
     let found = Found::of(&csv, &by);
     found.has_line(
-        "11 nodes changed kernel from 6.1 to 6.2; they are 6.0 % slower than they were until 2026-11-13 (5.",
+        "kernel changed from 6.1 to 6.2 on 11 nodes; the nodes are 6.0 % slower than they were until 2026-11-13 (5.",
     );
     found.has_line("12 nodes: 11 judged; 1 not in the latest session: n05");
     let changed = &found.json["reconfigured"][0];
@@ -163,7 +163,7 @@ fn a_lost_dimm_is_no_excuse() {
     let found = Found::of(&lost, &by);
     for line in [
         "n00 is odd: memory is 96, its peers have 128; the node is ",
-        "2 nodes changed memory from 128 to 96; they are",
+        "memory changed from 128 to 96 on 2 nodes; the nodes are",
     ] {
         found.has_line(line);
     }
@@ -179,7 +179,7 @@ fn a_lost_dimm_is_no_excuse() {
     let repaired = fleet(4);
     let found = Found::of(&repaired, &by);
     assert!(found.nodes().all(|node| node["odd"] == json!([])), "{}", found.text);
-    found.has_line("2 nodes changed memory from 96 to 128; they are about 7.");
+    found.has_line("memory changed from 96 to 128 on 2 nodes; the nodes are about 7.");
     assert_eq!(status(&repaired, &[&by[..], &["--fail-on", "slow,odd,moved"]].concat()), 0);
 }
 
@@ -256,7 +256,8 @@ fn few_nodes_have_no_level() {
     assert_eq!(found.with_history("SLOWED").len(), 4, "{}", found.text);
     assert!(found.nodes().all(|node| node["history"]["relative_to_class"] == false));
     assert!(found.text.contains(
-        "; too few nodes of some classes were measured together to tell whether the nodes or the work changed"
+        "; too few nodes of some classes were measured together, so the report cannot tell whether the nodes or the \
+         work changed"
     ));
     let two: String = few
         .lines()
@@ -265,7 +266,8 @@ fn few_nodes_have_no_level() {
     let found = Found::of(&two, &[]);
     assert!(
         found.text.contains(
-            "; too few nodes of its class were measured together to tell whether the node or the work changed"
+            "; too few nodes of its class were measured together, so the report cannot tell whether the node or the work \
+             changed"
         ),
         "{}",
         found.text

@@ -11,7 +11,7 @@ use pmmpi_analysis::table::slurm_host_list::HostList;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-const EXIT_STATUS: &str = "Exit 0: done; 1: some input unusable, write error; 2: all unusable, wrong usage.";
+const EXIT_STATUS: &str = "Exit 0: done; 1: write error or some bad input; 2: wrong usage or all input bad.";
 
 /// Reports on measurements.
 #[derive(Parser)]
@@ -68,7 +68,7 @@ fn report_help() -> String {
         "SLOWER: how much slower a node is than its class in the node's latest session.
 Class: nodes with the same processor, microcode, memory, Linux kernel, work.
 {EXIT_STATUS}
---fail-on: 3 if a condition is true, 4 if this is unclear (docs/exit-status.md).
+--fail-on: 3 if a condition is true, 4 if undecided (docs/exit-status.md).
 Select: --since T, --until T, --node LIST, --class C, --run ID, --where K=V.
 Also: --by, --correlate, --against, --path-pattern, --metric: man pmmpi-report.
 Example: pmmpi report --format json a.pmr | jq '.nodes[].verdict'"
@@ -90,12 +90,11 @@ Example: pmmpi export pmmpi-results -o archive && pmmpi report archive"
 fn compare_help() -> String {
     format!(
         "A and B are files, folders or archives, or a selection of the runs in --in PATH:
-session:NAME, label:KEY=VALUE, time:FROM..TO. SLOWER: how much slower B is.
+session:NAME, label:KEY=VALUE, time:FROM..TO. SLOWER: time of B / time of A - 1.
 VISIBLE (docs/compare.md): pmmpi finds 95 % of true differences of this size.
 {EXIT_STATUS}
---fail-on: 3 if a condition is true, 4 if this is unclear.
-Select: --since T, --until T, --node LIST, --class C, --run ID, --where K=V.
-All options: man pmmpi-compare.
+--fail-on: 3 if a condition is true, 4 if undecided (docs/exit-status.md).
+Also: --since, --until, --node, --class, --run, --where, ...: man pmmpi-compare.
 Example: pmmpi compare label:blas=mkl label:blas=openblas --fail-on slower:2%"
     )
 }
@@ -112,10 +111,10 @@ Example: pmmpi show pmmpi-results/*.pmr"
 
 fn diff_help() -> String {
     "A and B are run files, or folders of partial runs. pmmpi diff does not compare
-times, ids of jobs or names of nodes. It compares only four counts, those of
-memory (docs/guide.md). For times, use pmmpi compare. To measure a program with
-the name diff, use: pmmpi run diff ...
-Exit 0: done; 1: write error; 2: a run is unusable, wrong usage.
+times, ids of jobs or names of nodes. Of the counts, it compares only the four
+counts of memory (docs/guide.md). For times, use pmmpi compare. To measure a
+program with the name diff, use: pmmpi run diff ...
+Exit 0: done; 1: write error; 2: wrong usage or a bad run.
 With --fail-on different: 3 if the runs differ.
 
 Example: pmmpi diff good.pmr slow.pmr"
@@ -125,7 +124,7 @@ Example: pmmpi diff good.pmr slow.pmr"
 fn bounds_help() -> String {
     format!(
         "STAMPS.csv has a header with the columns rank,node,t0_ns,t1_ns,t2_ns,t3_ns. The
-stamps are integers from the clock of the rank's node. Each rank takes them so:
+stamps are integers from the clock of the rank's node. The order in each rank is
 `t0; barrier; t1; work; t2; barrier; t3`. Each combination of values in the
 optional columns `run` and `region` has its own bounds. `-` reads stdin. pmmpi
 reports rows that are not valid and computes the bounds without them.
@@ -154,13 +153,13 @@ pub struct ReportArgs {
     /// Meaning of the exit status: plain, nagios
     #[arg(long, value_enum, value_name = "STYLE", default_value = "plain", hide = true)]
     pub exit: ExitStyle,
-    /// A SLOW node is more than X % slower
+    /// A SLOW node is > X % slower than its class
     #[arg(long, value_name = "X", default_value = "3", value_parser = percent, allow_negative_numbers = true)]
     pub delta: f64,
     /// A SLOW node has at least N runs
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = whole::<0>, allow_negative_numbers = true)]
     pub min_runs: usize,
-    /// A SLOWED node became slower by more than X %
+    /// A SLOWED node is > X % slower than in its earlier sessions
     #[arg(long, value_name = "X", default_value = "1", value_parser = percent, allow_negative_numbers = true, hide = true)]
     pub delta_history: f64,
     /// False discovery rate in percent
@@ -207,10 +206,10 @@ pub struct ScreenReportArgs {
     /// Only check these options
     #[arg(long)]
     pub check: bool,
-    /// For --check: the command of a kernel of the screen, or of the user's program, as in its runs
+    /// For --check: the command of a kernel or of the user's program; the runs of the screen have the same command
     #[arg(long = "work", value_name = "COMMAND", hide = true, allow_hyphen_values = true)]
     pub works: Vec<String>,
-    /// The series id of the screen: other screens in PATH are only its history
+    /// The series id of the screen; the report uses other screens in PATH only as history
     #[arg(long, value_name = "ID", hide = true)]
     pub series: Option<String>,
     /// Write to FILE what `pmmpi screen-act` needs
@@ -346,12 +345,13 @@ impl From<LevelArg> for Level {
 /// What makes a report fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum FailOn {
-    /// A node is slower than its class, its peers or its own earlier sessions, or a screen's kernel computed
+    /// A node is slower than its class, its peers or its own earlier sessions; or a kernel of a screen computed
     /// a wrong result
     Slow,
-    /// A node is slow or may be slow, or a kernel of a screen failed or computed a wrong result
+    /// A node is slow or may be slow; or a kernel of a screen failed or computed a wrong result
     Suspect,
-    /// A node is odd: its facts differ from those of most of its class, or of a large class with the same work
+    /// A node is odd: its facts differ from the facts of most nodes of its class, or of a large class with the same
+    /// work
     Odd,
     /// A class became slower, or is slower than in the baseline (--against); or a node became slower after its
     /// maintenance; or at least 5 nodes became slower after the same change of their facts

@@ -94,9 +94,9 @@ pub fn advice_on_moved(report: &Report, screen: &ScreenReport, fail_on: &[FailOn
     let is_asked =
         fail_on.contains(&FailOn::Moved) && !fail_on.iter().any(|what| is_found_in(report, screen, *what));
     (is_asked && is_without_earlier_screen(report, screen)).then(|| {
-        "--fail-on moved: pmmpi could compare no class with earlier screens. A comparison needs \
-         earlier screens of the same work on at least 5 of the class's nodes in this screen, and on at least \
-         half of these nodes. Screens before the last maintenance of a node do not count"
+        "--fail-on moved: pmmpi could compare no class with earlier screens. To compare a class, pmmpi needs \
+         earlier screens of the same work. They must contain at least 5 (and at least half) of the class's nodes \
+         in this screen. For each node, only screens after its last maintenance count"
             .to_owned()
     })
 }

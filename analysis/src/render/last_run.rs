@@ -134,8 +134,8 @@ fn of_series(series: &SeriesReport, runs: &[RunReport], top: usize) -> Table {
     notes.retain(|note| known.insert(note.clone()));
     Table {
         before: Some(format!(
-            "metrics of the series of the last run: {} that did not all count the same events; each metric \
-             comes from the run with the median value of this metric",
+            "metrics of the last run's series: its {} did not all count the same events; each metric comes \
+             from the run with the median value of this metric",
             count(series.runs, "run")
         )),
         columns: vec![left("Metric"), right("Value"), right("Runs"), left("Quality")],

@@ -35,8 +35,8 @@ pub fn table(runs: &[RunReport], top: usize) -> Option<Table> {
             .map(|why| format!("one or more threads have no counts of cycles and instructions: {why}")),
     );
     notes.push(format!(
-        "times are in ns; counts are from user mode; each value is of one entry, without pmmpi's own part; \
-         an entry costs the program about {} ns",
+        "times are in ns; counts are from user mode; each value is for one entry, without pmmpi's own time and \
+         counts; pmmpi adds about {} ns to the program for each entry",
         number(of_run.cost_ns)
     ));
     Some(Table {
@@ -62,12 +62,13 @@ pub fn table(runs: &[RunReport], top: usize) -> Option<Table> {
 fn of_probe(probe: &ProbeReport) -> Vec<String> {
     let of = probe.discarded;
     let reasons = [
-        (of.moved, "that moved to another hardware thread"),
+        (of.moved, "in which the thread moved to another hardware thread"),
         (
             of.rate,
-            "with an unusual number of cycles per second (the frequency changed, or the Linux kernel took time)",
+            "with an unusual number of cycles per second (the frequency changed, or the Linux kernel used a part of \
+             the time)",
         ),
-        (of.negative, "with a clock that went backwards"),
+        (of.negative, "in which the clock went backwards"),
     ];
     let reasons = reasons.iter().filter(|(entries, _)| *entries > 0);
     let reasons: Vec<String> = reasons.map(|(entries, why)| format!("{entries} {why}")).collect();

@@ -92,7 +92,7 @@ pub fn answer(screen: &ScreenReport) -> Vec<String> {
     sentences
 }
 
-/// For example "data arrived wrong from n2 to n5: the link or one of its two nodes is faulty".
+/// For example "wrong data from n2 to n5: the link or one of its two nodes is faulty".
 fn wrong_data(screen: &ScreenReport) -> Option<String> {
     let of = |link: &WrongLinkReport| format!("from {} to {}", shortened(&link.from), shortened(&link.to));
     let links: Vec<String> = screen.wrong_links.iter().map(of).collect();
@@ -101,7 +101,7 @@ fn wrong_data(screen: &ScreenReport) -> Option<String> {
         1 => "the link or one of its two nodes is faulty",
         _ => "links or nodes are faulty",
     };
-    Some(format!("data arrived wrong {}: {what}", few(&links)))
+    Some(format!("wrong data {}: {what}", few(&links)))
 }
 
 /// Nodes with results that nothing was compared with, for example "2 of 9 nodes cannot be compared with other nodes or with

@@ -89,9 +89,8 @@ impl RunFlag {
                  launcher binds the ranks"
             }
             Self::MoreRanksThanCores => {
-                "a node has more ranks than cores that these ranks may use, so ranks share cores. If the \
-                 node also has more ranks than hardware threads that these ranks may use, ranks wait for \
-                 each other"
+                "the ranks of a node may use fewer cores than there are ranks, so ranks share cores. If these ranks may \
+                 also use fewer hardware threads than there are ranks, ranks wait for each other"
             }
             Self::MovedRanks => {
                 "a rank began its work on one core, and ended its work on another core: the Linux kernel moved the rank"

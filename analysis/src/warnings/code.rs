@@ -125,7 +125,7 @@ codes! {
     FewRounds "few-rounds"
         "A node has fewer than 3 runs of a kernel in a screen: differences may be noise. With so few runs, \
          the comparison with the class gives only OK or SUSPECT."
-        "Screen more rounds: --rounds 3+4 (three of all nodes, and four more of suspects) or --rounds 7."
+        "Screen more rounds: --rounds 3+4 (three rounds of all nodes, and four more rounds of suspects) or --rounds 7."
         "n0222 has only 1 run of a kernel, but the report needs 3"
     FewRuns "few-runs"
         "A node has fewer than 5 runs in a class: differences may be noise. With so few runs, the \
@@ -160,7 +160,7 @@ codes! {
          1500.0 ppm would explain them; suspect clocks: n0222"
     KernelFailedEverywhere "kernel-failed-everywhere"
         "In a screen, a kernel or the user's program failed on all nodes in all rounds, and so measured nothing. \
-         pmmpi puts no node on a list of nodes to avoid because of these failures, even in a screen of one node."
+         These failures put no node on a list of nodes to avoid, even in a screen of one node."
         "Check the options of the kernel (for example --disk, --memory or --blas) or the program. Then check \
          what all nodes share. In a screen of one node, the node itself may be the reason: screen this node \
          together with other nodes."
@@ -269,7 +269,8 @@ codes! {
         "pmmpi found 7 rows with the same content as earlier rows, and counts each run once"
     RepeatedSession "repeated-session"
         "Several screens of the same nodes have the same label `session`. The report takes each screen as a separate \
-         session. In one session, the runs of an earlier screen could hide the present state of a node."
+         session. If all these screens were one session, the runs of an earlier screen could hide the present state \
+         of a node."
         "Give each screen its own value of the label `session`, or leave out this label. Without the label, pmmpi screen \
          uses the start of the screen as the name of the session."
         "1 screen has the same label session=weekly as earlier screens in the archive: the report takes this \
@@ -306,7 +307,7 @@ codes! {
         "During the run, a node's clock was too fast or too slow: its rate error was larger than --max-drift-ppm \
          allows. The bounds are still valid, because pmmpi widened them by this rate error."
         "The node's time service is correcting a large clock error: look at `chronyc tracking` or `ntpq -p`."
-        "the clock of n0222 ran 500 ppm fast during the run; the bounds of the run allow for 600 ppm"
+        "the clock of n0222 was 500 ppm too fast during the run; the bounds of the run allow for 600 ppm"
     SplitByLabel "split-by-label"
         "Runs that are otherwise equal have many different values of a label, such as the number of the job. The \
          number of values is more than half the number of runs. Each value makes a class of its own, so the \
@@ -319,10 +320,10 @@ codes! {
          on the time or round. The report cannot find out whether a node is slow, or whether all nodes were slow \
          when this node was measured."
         "Measure all nodes in rounds: each node once, then each node again."
-        "nodes measured one after another have similar times (von Neumann's ratio 0.31; about 2 if the order \
-         has no effect): the moment of the measurement may explain a slowdown of up to 7.9 %; therefore a \
-         node is SLOW or SLOW-TAIL only if it is certainly more than 11.1 % (this slowdown and --delta \
-         together) slower than its class (./hpl)"
+        "nodes that were measured one after another have similar times (von Neumann's ratio is 0.31; if the order \
+         had no effect, the ratio would be about 2): the moment of the measurement may explain a slowdown of up \
+         to 7.9 %; therefore a node is SLOW or SLOW-TAIL only if it is certainly more than 11.1 % (this slowdown \
+         and --delta together) slower than its class (./hpl)"
     TruncatedFile "truncated-file"
         "The end of a run file is missing."
         "Copy the file again from the machine that measured the run."
@@ -382,7 +383,7 @@ codes! {
         "--resets names 2 nodes that the input does not have: n0999, node7"
     UnmeasuredReset "unmeasured-reset"
         "For some nodes that `--resets` names, there is no elapsed time after the last maintenance. For such a \
-         node, the report can only show the state before the maintenance."
+         node, the report can show only the state before the maintenance."
         "Measure these nodes again."
         "--resets names 1 node without a time after the maintenance: n0007"
     UnpairedRuns "unpaired-runs"

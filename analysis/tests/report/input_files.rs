@@ -97,7 +97,7 @@ fn run_files_in_a_subfolder_are_told() {
     std::fs::copy(file.write(&by_hand()), below.join("good.pmr")).unwrap();
     let output = report(&["report", folder.path().to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(2));
-    let wanted = format!("1 run file is in a subfolder: pmmpi report {}", below.display());
+    let wanted = format!("1 run file is in a subfolder; to read it, use: pmmpi report {}", below.display());
     assert!(
         err(&output).contains(&wanted) && !err(&output).contains("cannot read the format"),
         "{}",

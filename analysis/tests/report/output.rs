@@ -101,7 +101,13 @@ fn help_is_never_lost() {
 
 #[test]
 fn help_fits_a_screen() {
-    for args in [&["report", "--help"][..], &["export", "--help"], &["bounds", "--help"], &["--help"]] {
+    for args in [
+        &["report", "--help"][..],
+        &["export", "--help"],
+        &["compare", "--help"],
+        &["bounds", "--help"],
+        &["--help"],
+    ] {
         let text = out(&command(args).env("COLUMNS", "80").output().unwrap());
         assert!(text.lines().count() <= 24 && text.lines().all(|line| line.chars().count() <= 80), "{text}");
         // The man page has the name of the program; the command line has not.

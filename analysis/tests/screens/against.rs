@@ -371,7 +371,10 @@ fn a_hot_screen_is_compared_with_a_hot_one() {
     let longer = write("longer", 8, Some("soak=2400s"), 1.05);
     let all = kernels(&json(&screen_report(&longer, &["--against", &baseline, "--format", "json"])));
     let why = all[0]["null_reasons"]["moved"].as_str().unwrap_or_default();
-    assert!(why.contains("with the same work: ") && why.contains("soak=2400s"), "{all:#?}");
+    assert!(
+        why.contains("of the same work from before this screen: ") && why.contains("soak=2400s"),
+        "{all:#?}"
+    );
 }
 
 /// Without a baseline, the archive must have an earlier screen of enough of these nodes.

@@ -113,7 +113,7 @@ fn few_other_nodes_leave_it_open() {
     let only = |others: &str| {
         format!(
             "apart from the nodes of --gate, triad has the verdict OK on only {others} of the same class, but a decision \
-             needs 4 "
+             needs 4: "
         )
     };
     assert_undecided(&of(4), "n01", &only("3 other nodes"));
@@ -139,8 +139,8 @@ fn many_nodes_of_the_gate_leave_it_open() {
     let ten = of(10);
     let why = |repaired: u32, others: u32| {
         format!(
-            "--gate names {repaired} nodes of this class, and triad has the verdict OK on only {others} other nodes of \
-             the class, but a decision needs {} other nodes, 2 for each node of --gate",
+            "--gate names {repaired} nodes of this class, so a decision needs {} other nodes of the class on which triad \
+             has the verdict OK (2 for each node of --gate), but there are only {others}",
             2 * repaired
         )
     };
@@ -194,8 +194,8 @@ fn an_archive_without_a_healthy_screen_of_the_node_does_not_stand_for_other_node
         inputs
     };
     let only = "apart from the nodes of --gate, triad has the verdict OK on only 3 other nodes of the same class, but a \
-                decision needs 4 (or 2, if at least half of the earlier screens found this node less than 5 % slower than \
-                its class): add healthy nodes";
+                decision needs 4: add healthy nodes (2 other nodes are enough if, in at least half of the earlier \
+                screens, this node was less than 5 % slower than its class)";
     add(1, 1.2);
     assert_undecided(&repaired("slow"), "n01", only);
     add(0, 1.0);

@@ -89,7 +89,7 @@ fn a_faulty_link_is_named_and_drains_no_node() {
     assert_eq!(report["wrong_links"], json!([{ "from": "n05", "to": "n02" }]));
     assert_eq!(report["accounted"]["wrong"], 0);
     let text = out(&screen_report(&files, &[]));
-    let sentence = "data arrived wrong from n05 to n02: the link or one of its two nodes is faulty";
+    let sentence = "wrong data from n05 to n02: the link or one of its two nodes is faulty";
     assert!(text.contains(sentence), "{text}");
     assert!(text.contains("took too long or exchanged wrong data: n02 in net, n05 in net"), "{text}");
 }

@@ -65,10 +65,7 @@ pub(super) fn read(
     let class = place.class.as_deref().unwrap_or_default();
     let row = ResultRow { line: 1, node: &node, run: &run, class, session, ..ResultRow::default() };
     let Some(elapsed_s) = found.duration_s else {
-        building.reject_row(
-            &row,
-            "perf does not say how long the samples lasted (\"sample duration\")".to_owned(),
-        );
+        building.reject_row(&row, "the duration of the samples is missing (\"sample duration\")".to_owned());
         return Ok(());
     };
     let Some(at) = building.add(&ResultRow { elapsed_s, ..row }) else { return Ok(()) };

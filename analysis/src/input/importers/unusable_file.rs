@@ -140,7 +140,10 @@ fn hint(names: &[&str]) -> String {
     };
     match names.iter().find(near) {
         Some(name) if !names.iter().any(|name| name.eq_ignore_ascii_case("elapsed_s")) => {
-            format!("; if {} is the time, give it in seconds as elapsed_s", shown(name.as_bytes()))
+            format!(
+                "; if {} is the time, convert it to seconds in a column elapsed_s",
+                shown(name.as_bytes())
+            )
         }
         _ => String::new(),
     }

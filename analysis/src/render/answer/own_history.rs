@@ -19,10 +19,10 @@ const HIDDEN_CLASS: &str =
     "; --node hides the rest of its class, so the report cannot tell whether the node or the work changed";
 const HIDDEN_CLASSES: &str =
     "; --node hides other nodes of the classes, so the report cannot tell whether nodes or the work changed";
-const NODE_OR_WORK: &str =
-    "; too few nodes of its class were measured together to tell whether the node or the work changed";
-const NODE_OR_WORK_OF_SOME: &str =
-    "; too few nodes of some classes were measured together to tell whether the nodes or the work changed";
+const NODE_OR_WORK: &str = "; too few nodes of its class were measured together, so the report \
+     cannot tell whether the node or the work changed";
+const NODE_OR_WORK_OF_SOME: &str = "; too few nodes of some classes were measured together, so the report \
+     cannot tell whether the nodes or the work changed";
 
 /// One sentence per node, or one for many nodes.
 pub fn of(report: &Report) -> Vec<String> {
@@ -84,7 +84,7 @@ fn not_repaired(node: &NodeReport) -> Option<(f64, &str, Option<&str>)> {
 }
 
 /// Nodes whose maintenance was in vain, for example "n007 had become 6.4 % slower; its maintenance (first
-/// session after it: s5) did not make it faster".
+/// session after it: s5) did not make the node faster".
 fn maintained_in_vain(report: &Report) -> Vec<String> {
     let mut nodes: Vec<_> = current(report).filter_map(not_repaired).collect();
     nodes.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
@@ -92,14 +92,14 @@ fn maintained_in_vain(report: &Report) -> Vec<String> {
         let named: Vec<String> = nodes[..NAMED].iter().map(|(_, node, _)| shortened(node)).collect();
         let all = count(nodes.len(), "node");
         return vec![format!(
-            "{all} had become slower, and their maintenance did not make them faster: {}, ...",
+            "{all} had become slower, and their maintenance did not make the nodes faster: {}, ...",
             named.join(", ")
         )];
     }
     let of = |(change, node, since): &(f64, &str, Option<&str>)| {
         let (first, change) = (first_after(*since), percent(*change));
         let node = shortened(node);
-        format!("{node} had become {change} slower; its maintenance{first} did not make it faster")
+        format!("{node} had become {change} slower; its maintenance{first} did not make the node faster")
     };
     nodes.iter().map(of).collect()
 }

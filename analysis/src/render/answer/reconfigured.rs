@@ -20,18 +20,18 @@ pub fn of(report: &Report) -> Vec<String> {
     report.reconfigured.iter().take(NAMED).map(of).collect()
 }
 
-/// For example "24 nodes changed kernel from 5.14 to 6.1; they are 3.1 % slower than they were until 2026-11-14
+/// For example "kernel changed from 5.14 to 6.1 on 24 nodes; the nodes are 3.1 % slower than they were until 2026-11-14
 /// (2.9 % .. 3.3 %)".
 fn sentence(changed: &Reconfigured, in_class: &str) -> String {
     let fact = |fact: &ChangedFact| {
         let [before, after] = [&fact.before, &fact.after]
             .map(|value| value.as_deref().map_or_else(|| "unknown".to_owned(), shortened));
-        format!("{} from {before} to {after}", fact.key)
+        format!("{} changed from {before} to {after}", fact.key)
     };
     let facts: Vec<String> = changed.facts.iter().map(fact).collect();
-    let (who, they_are, they_were) = match &changed.nodes[..] {
-        [node] => (shortened(node), "it is", "it was"),
-        nodes => (count(nodes.len(), "node"), "they are", "they were"),
+    let (nodes, they_are, they_were) = match &changed.nodes[..] {
+        [node] => (shortened(node), "the node is", "it was"),
+        nodes => (count(nodes.len(), "node"), "the nodes are", "they were"),
     };
     let until = until(changed.until.as_deref(), changed.until_date.as_deref(), changed.since_date.as_deref());
     let change = match changed.ci {
@@ -49,5 +49,5 @@ fn sentence(changed: &Reconfigured, in_class: &str) -> String {
             format!("{they_are} {about}{by} {how} than {they_were} until {until}{}", ci.unwrap_or_default())
         }
     };
-    format!("{who}{in_class} changed {}; {change}", facts.join(" and "))
+    format!("{} on {nodes}{in_class}; {change}", facts.join(" and "))
 }

@@ -29,7 +29,9 @@ fn of_health(unusual: &UnusualHealth, among: Among) -> String {
         "socket_throttled_ms" => "sockets throttled by heat",
         "memory_errors_corrected" => "corrected memory errors",
         "memory_errors_uncorrected" => "uncorrected memory errors",
-        "huge_page_fallbacks" => "small pages instead of huge pages, because the Linux kernel had none",
+        "huge_page_fallbacks" => {
+            "small pages instead of huge pages, because the Linux kernel had no huge page"
+        }
         "numa_spills" => "memory from another NUMA node, because the preferred NUMA node was full",
         "pages_swapped" => "pages written to swap space or read from it",
         "link_downs" => "a network link went down",
@@ -90,7 +92,7 @@ fn of_cause(cause: &Cause) -> String {
             )
         }
         CauseKind::Halted { or_in_kernel } => format!(
-            "while the Linux kernel let the program run, its hardware threads worked for a smaller share of \
+            "while the Linux kernel let the program run, the node's hardware threads worked for a smaller share of \
              the time ({less} less); suspect {}",
             match or_in_kernel {
                 true => "work in the Linux kernel (not counted), halts by the hardware, or a hypervisor",
@@ -107,8 +109,8 @@ fn of_cause(cause: &Cause) -> String {
             )
         }
         CauseKind::Cpi => format!(
-            "{more} more cycles per instruction; suspect caches, memory, TLBs, or a shared core (--group \
-             memory tells more)"
+            "{more} more cycles per instruction; suspect caches, memory, TLBs, or a shared core (to find out, \
+             measure with --group memory)"
         ),
         CauseKind::KernelCpi => {
             format!(
@@ -144,8 +146,8 @@ fn of_cause(cause: &Cause) -> String {
             )
         }
         CauseKind::MemoryTraffic { bytes } => format!(
-            "{more} more cycles per instruction; the node read and wrote {} more bytes of memory, but the \
-             bytes into its L2 caches are not unusually many, or were not counted; suspect another program \
+            "{more} more cycles per instruction; the node read and wrote {} more bytes of memory, but \
+             its L2 caches did not read unusually many bytes, or these bytes were not counted; suspect another program \
              on the node, or fewer hits in the last cache",
             percent(*bytes)
         ),
@@ -162,7 +164,7 @@ fn of_cause(cause: &Cause) -> String {
         CauseKind::Cpus => format!("its ranks had {less} fewer hardware threads"),
         CauseKind::Uncounted => {
             format!(
-                "compared with the counted time, the elapsed time is {more} longer than usual: the node spent time \
+                "the ratio of the elapsed time to the counted time is {more} higher than usual: the node spent time \
                  before or after the work, or the node's clocks disagree"
             )
         }

@@ -72,7 +72,7 @@ impl Display for RunFinding {
                 write!(
                     f,
                     "cores ran at {:.2} GHz, but {what} is {:.2} GHz ({node}): look at power and temperature, at wide \
-                     vector instructions, which have lower steps, and at other programs on the sockets",
+                     vector instructions (they lower the turbo step), and at other programs on the sockets",
                     hz / 1e9,
                     expected_hz / 1e9,
                 )

@@ -28,9 +28,9 @@ impl Display for GateReason {
                 let clock_of = clock_of.as_deref().unwrap_or("the first node of this screen");
                 write!(
                     f,
-                    "the archive has sessions of {host} that began after this screen and after the present time of \
-                     this host, so a clock is wrong: if it is the clock of {clock_of}, set it right and repeat the \
-                     screen; otherwise use another archive"
+                    "the archive has sessions of {host} that began after this screen and in the future (by the clock of \
+                     the host that makes this report), so a clock is wrong: if the clock of {clock_of} is wrong, correct \
+                     this clock and repeat the screen; otherwise use another archive"
                 )
             }
             Self::NotRun { kernel } => write!(f, "{kernel} did not run on this node"),
@@ -47,18 +47,18 @@ impl Display for GateReason {
             Self::FewOthers { kernel, others, limit } => write!(
                 f,
                 "apart from the nodes of --gate, {kernel} has the verdict OK on only {} of the same class, but a \
-                 decision needs {FEWEST_OTHERS} (or {FEWEST_WITH_HISTORY}, if at least half of the earlier screens \
-                 found this node less than {:.0} % slower than its class): add healthy nodes",
+                 decision needs {FEWEST_OTHERS}: add healthy nodes ({FEWEST_WITH_HISTORY} other nodes are enough if, in at \
+                 least half of the earlier screens, this node was less than {:.0} % slower than its class)",
                 count(*others, "other node"),
                 limit * 100.0
             ),
             Self::FewOthersForEach { kernel, repaired, others, needed } => write!(
                 f,
-                "--gate names {} of this class, and {kernel} has the verdict OK on only {} of the class, but a \
-                 decision needs {needed} other nodes, {FEWEST_FOR_EACH} for each node of --gate: add healthy nodes, or \
-                 name fewer nodes",
+                "--gate names {} of this class, so a decision needs {needed} other nodes of the class on which {kernel} \
+                 has the verdict OK ({FEWEST_FOR_EACH} for each node of --gate), but there {} only {others}: add healthy \
+                 nodes, or name fewer nodes",
                 count(*repaired, "node"),
-                count(*others, "other node")
+                if *others == 1 { "is" } else { "are" }
             ),
             Self::MaybeAboveLimit { kernel, slower_by_at_most, limit } => write!(
                 f,
@@ -103,7 +103,11 @@ mod tests {
             GateReason::SlowerThanBefore { kernel: fma() }.to_string(),
             "in fma, the node is slower than it was"
         );
-        assert!(clock(Some("n2")).to_string().contains(": if it is the clock of n2, set it right"));
-        assert!(clock(None).to_string().contains("the clock of the first node of this screen, set it right"));
+        assert!(clock(Some("n2")).to_string().contains(": if the clock of n2 is wrong, correct this clock"));
+        assert!(
+            clock(None)
+                .to_string()
+                .contains("if the clock of the first node of this screen is wrong, correct")
+        );
     }
 }

@@ -23,14 +23,18 @@ impl Serialize for ComparisonNull {
 
 impl Display for BaselineNull {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        const NOT_BEFORE: &str = "the baseline has no time of these nodes from before this screen";
         match self {
             Self::NoTimeInScreen => f.write_str("this screen has no time of this kernel"),
             Self::SmallClass => f.write_str(
                 "the class has fewer than 5 nodes, and fewer than half of the nodes with this kernel",
             ),
-            Self::NoEarlierTime => f.write_str(NOT_BEFORE),
-            Self::NoEarlierTimeOfWork { work } => write!(f, "{NOT_BEFORE} with the same work: {work}"),
+            Self::NoEarlierTime => {
+                f.write_str("the baseline has no time of these nodes from before this screen")
+            }
+            Self::NoEarlierTimeOfWork { work } => write!(
+                f,
+                "in the baseline, these nodes have no time of the same work from before this screen: {work}"
+            ),
             Self::FewNodes { measured, nodes } => {
                 write!(f, "the earlier screen has times of only {measured} of {}", count(*nodes, "node"))
             }

@@ -14,7 +14,7 @@ impl Display for NullReason {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         let text = match self {
             Self::NoCause { why, among } => return no_cause(f, why, *among),
-            Self::NoShare => "no known term is unusual and makes up at least half of the slowdown",
+            Self::NoShare => "no known term is both unusual and at least half of the slowdown",
             Self::OnlyMedian => "the report read only the median of the node's runs, not the runs",
             Self::NoSession => "the run has no label `session`",
             Self::NoInterval { runs } => {
@@ -37,7 +37,7 @@ impl Display for NullReason {
                 );
             }
             Self::NoPlaces => {
-                "no core, socket or rank is known to differ: the run was not counted by place, or its cause has no \
+                "no core, socket or rank is known to differ: the run was not counted by place, or the cause has no \
                  place, or the places do not differ enough; for a kernel of pmmpi screen, slow_threads has the slow \
                  hardware threads"
             }
@@ -70,14 +70,19 @@ fn no_cause(f: &mut Formatter<'_>, why: &NoCause, among: Among) -> Result {
         NoCause::NothingCounted => "the run has no counts",
         NoCause::Missing { name, reason } => return write!(f, "{name}: {reason}"),
         NoCause::NoTerms => "the run has no counts of instructions and cycles, and no task clock",
-        NoCause::NoReference if is_of_runs => "fewer than half of the node's runs have the same counters",
+        NoCause::NoReference if is_of_runs => {
+            "fewer than half of the node's runs have the same counters as this run"
+        }
         NoCause::NoReference => {
-            "fewer than half of the nodes of the class have the same counters, or the node's time is not \
-             above zero"
+            "fewer than half of the nodes of the class have the same counters as this node, or the node's time is \
+             not above zero"
         }
         NoCause::FewNodes { nodes: number, needed } => {
             let what = if is_of_runs { "runs of the node in this session" } else { "nodes of the class" };
-            return write!(f, "{number} {what} have the same counters, but a cause needs {needed}");
+            return write!(
+                f,
+                "{number} {what} have the same counters, but the report needs {needed} to find a cause"
+            );
         }
         NoCause::NoSlower if is_of_runs => {
             "compared with the node's runs that counted the same events, the run is not slower"

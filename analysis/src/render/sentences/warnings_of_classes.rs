@@ -122,14 +122,19 @@ impl Display for ClassWarning {
             ),
             Self::RoundedTimes { nodes, least_unit_s, unit_s, of_median, detectable, class } => {
                 let (whose, who) = match nodes {
-                    Some(nodes) => (format!("the times of {}", count(*nodes, "node")), "such a slow node"),
+                    Some(nodes) => {
+                        (format!("the times of {}", count(*nodes, "node")), "that such a node is slow")
+                    }
                     None => ("the times".to_owned(), "a slow node"),
                 };
-                let from = least_unit_s.map(|least| format!("{least} s to ")).unwrap_or_default();
+                let units = match least_unit_s {
+                    Some(least) => format!("units from {least} s to {unit_s} s, and {unit_s} s is"),
+                    None => format!("{unit_s} s, which is"),
+                };
                 write!(
                     f,
-                    "{whose} are multiples of {from}{unit_s} s, which is {} of the class median: the report can \
-                     detect {who} only if it is slower by about {} or more ({class})",
+                    "{whose} are multiples of {units} {} of the class median: the report can detect {who} only if it \
+                     is slower by about {} or more ({class})",
                     percent(*of_median),
                     percent(*detectable)
                 )
@@ -170,8 +175,8 @@ impl Display for TimeOrderLimit {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         let alike = |who: &str, ratio: f64| {
             format!(
-                "nodes measured {who} have similar times (von Neumann's ratio {ratio:.2}; about 2 if the order has no \
-                 effect)"
+                "nodes that were measured {who} have similar times (von Neumann's ratio is {ratio:.2}; if the order had \
+                 no effect, the ratio would be about 2)"
             )
         };
         let were = |nodes| format!("{} {}", count(nodes, "node"), if nodes == 1 { "was" } else { "were" });
@@ -182,7 +187,7 @@ impl Display for TimeOrderLimit {
             }
             TimeOrderEvidence::SlowTogether { nodes } => {
                 let found = format!(
-                    "{} measured together, at another time than the other nodes, and many of them are slow",
+                    "{} measured together, at another time than the other nodes, and many of these {nodes} nodes are slow",
                     were(nodes)
                 );
                 (found, "such a node")
@@ -399,7 +404,7 @@ mod tests {
     #[test]
     fn another_session_is_named() {
         let limit = TimeOrderLimit {
-            evidence: TimeOrderEvidence::SlowTogether { nodes: 1 },
+            evidence: TimeOrderEvidence::SlowTogether { nodes: 4 },
             explained: 0.05,
             needed: 0.082,
         };
@@ -407,10 +412,10 @@ mod tests {
         assert_eq!(warning.code(), WarningCode::TimeOrder);
         assert_eq!(
             warning.to_string(),
-            "runs without a session: 1 node was measured together, at another time than the other nodes, and many of \
-             them are slow: the moment of the measurement may explain a slowdown of up to 5.0 %; therefore such a node \
-             is SLOW or SLOW-TAIL only if it is certainly more than 8.2 % (this slowdown and --delta together) slower \
-             than its class (./hpl)"
+            "runs without a session: 4 nodes were measured together, at another time than the other nodes, and many of \
+             these 4 nodes are slow: the moment of the measurement may explain a slowdown of up to 5.0 %; therefore \
+             such a node is SLOW or SLOW-TAIL only if it is certainly more than 8.2 % (this slowdown and --delta \
+             together) slower than its class (./hpl)"
         );
     }
 }

@@ -28,8 +28,8 @@ impl Display for ComparisonWarning {
             }
             Self::FewRuns { first, nodes } => write!(
                 f,
-                "A or B has too few runs to show how much the times vary on {}: {}; on a single node, 3 runs of A \
-                 and 3 runs of B are enough",
+                "on {} ({}), A or B has too few runs to show how much the times vary; on a single node, 3 runs of \
+                 A and 3 runs of B are enough",
                 count(*nodes, "node"),
                 named(first, *nodes)
             ),
@@ -52,7 +52,7 @@ mod tests {
         let few = ComparisonWarning::FewRuns { first: nodes(&["n1", "n2", "n3"]), nodes: 4 };
         assert_eq!(
             few.to_string(),
-            "A or B has too few runs to show how much the times vary on 4 nodes: n1, n2, n3, ...; on a single node, \
+            "on 4 nodes (n1, n2, n3, ...), A or B has too few runs to show how much the times vary; on a single node, \
              3 runs of A and 3 runs of B are enough"
         );
         let a = Unpaired { runs: 0, first: Vec::new(), nodes: 0 };

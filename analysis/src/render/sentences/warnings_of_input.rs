@@ -152,7 +152,9 @@ fn in_subfolders(f: &mut Formatter<'_>, files: usize, folders: &First<PathBuf>) 
     let more = if folders.all > named.len() { " ..." } else { "" };
     let are = if files == 1 { "is" } else { "are" };
     let place = if folders.all == 1 { "a subfolder" } else { "subfolders" };
-    write!(f, "{} {are} in {place}: pmmpi report {}{more}", count(files, "run file"), named.join(" "))
+    let them = if files == 1 { "it" } else { "them" };
+    let run_files = count(files, "run file");
+    write!(f, "{run_files} {are} in {place}; to read {them}, use: pmmpi report {}{more}", named.join(" "))
 }
 
 fn reset(f: &mut Formatter<'_>, nodes: &First<String>, what: &str) -> Result {
@@ -274,11 +276,11 @@ mod tests {
         );
         assert_eq!(
             said(InputWarning::RunFilesInSubfolders { files: 1, folders: paths(["a"]) }),
-            "1 run file is in a subfolder: pmmpi report a"
+            "1 run file is in a subfolder; to read it, use: pmmpi report a"
         );
         assert_eq!(
             said(InputWarning::RunFilesInSubfolders { files: 5, folders: paths(["a", "b", "c", "d"]) }),
-            "5 run files are in subfolders: pmmpi report a b c ..."
+            "5 run files are in subfolders; to read them, use: pmmpi report a b c ..."
         );
         assert_eq!(
             said(InputWarning::UnknownReset { nodes: first(["a", "b", "c\u{7}", "d"]) }),

@@ -59,8 +59,8 @@ impl Display for RunWarning {
                 let (slew, pace) = (slew_ppm.abs(), if *slew_ppm > 0.0 { "fast" } else { "slow" });
                 write!(
                     f,
-                    "the clock of {node} ran {slew:.0} ppm {pace} during the run; the bounds of the run allow \
-                     for {max_drift_ppm:.0} ppm"
+                    "the clock of {node} was {slew:.0} ppm too {pace} during the run; the bounds of the run \
+                     allow for {max_drift_ppm:.0} ppm"
                 )
             }
             Self::LateNode { node, rank, others, lateness_s, share } => {
@@ -227,7 +227,7 @@ mod tests {
         );
         says(
             RunWarning::SlewedClock { node: "n1".to_owned(), slew_ppm: -200.4, max_drift_ppm: 300.4 },
-            "n1 ran 200 ppm slow during the run; the bounds of the run allow for 300 ppm",
+            "n1 was 200 ppm too slow during the run; the bounds of the run allow for 300 ppm",
         );
         let node = "n1".to_owned();
         says(
