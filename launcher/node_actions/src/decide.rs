@@ -317,7 +317,7 @@ mod tests {
             };
             assert_eq!(of(None, &[]), Err(Skip::NotLogged), "{action:?}");
             let skip = of(Some("pmmpi: slow"), &["pmmpi: slow", "pmmpi: x"]).unwrap_err();
-            let why = "(`pmmpi: slow; pmmpi: x`). Repeat the gate with `--kernels fma` and `--kernels triad` in one ";
+            let why = ": `pmmpi: slow; pmmpi: x`. Repeat the gate with `--kernels fma` and `--kernels triad` in one ";
             assert!(skip.to_string().contains(why), "{action:?} {skip}");
             assert!(of(Some("pmmpi: slow"), &[]).is_ok(), "{action:?}");
         }

@@ -106,7 +106,7 @@ mod tests {
             (&["--kernels", "stream"][..], "triad, dgemm"),
             (&["--kernels", ""], "--kernels: no kernel is named; choose from triad, dgemm"),
             (&["--kernels", "disk"], "--disk DIR"),
-            (&["--kernels", "triad", "--disk", "/tmp"], "add it"),
+            (&["--kernels", "triad", "--disk", "/tmp"], "add `disk` to --kernels"),
             (&["--kernels", "triad", "--blas", "/tmp/libblas.so"], "--blas has no effect"),
             (&["--memory", "0"], "--memory 0"),
             (&["--memory", "101%"], "such as 85%"),

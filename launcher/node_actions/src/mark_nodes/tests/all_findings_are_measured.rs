@@ -43,7 +43,7 @@ fn a_gate_needs_the_kernel_and_the_options_of_the_finding() {
         let latency = MeasuredKernel { ran: ran("latency", &LARGE), area: "memory".to_owned() };
         for kernels in [vec![fma()], vec![latency], vec![triad(&[])], vec![triad(&["--memory", "1G"])]] {
             let said = gate(&settings, &slurm, kernels);
-            let why = format!("(`{REASON}`). Repeat the gate with `--kernels triad --memory 85%`\n");
+            let why = format!(": `{REASON}`. Repeat the gate with `--kernels triad --memory 85%`\n");
             assert!(said.ends_with(&why), "{action:?} {said}");
             assert_eq!(slurm.of("a"), marked);
         }
@@ -67,7 +67,7 @@ fn a_gate_needs_each_finding_on_a_marked_node() {
         {
             let said = gate(&settings, &slurm, kernels);
             let why = format!(
-                "(`{missing}`). Repeat the gate with `--kernels fma` and `--kernels triad --memory 85%` in one screen."
+                ": `{missing}`. Repeat the gate with `--kernels fma` and `--kernels triad --memory 85%` in one screen."
             );
             assert!(said.contains(&why), "{action:?} {said}");
             assert_eq!(slurm.of("a"), marked);
