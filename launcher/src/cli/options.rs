@@ -128,11 +128,10 @@ Example: srun -N 100 --ntasks-per-node=1 pmmpi screen --archive DIR --suggest
     /// Check what limits measurements on this machine
     #[command(after_help = "A check has one of three results:
   ok
-  limits  pmmpi works, but it cannot measure some programs, or some values are
-          missing or vary more than necessary
+  limits  pmmpi works, but some programs or some values cannot be measured well
   broken  a part of pmmpi does not work
-If a check is not ok, doctor also shows a fix (if it knows one), but does not
-change the machine. In an MPI job, one rank per node reports.
+If a check is not ok, doctor shows a fix (if it knows one), but does not change
+the machine. In an MPI job, one rank per node reports.
 
 Exit status: 1: write error, or (without --fail-on) a check is broken; 2: wrong
 usage; 3: --fail-on: a check is STATUS or worse; 125: pmmpi fails; 0: otherwise.
