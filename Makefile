@@ -25,7 +25,7 @@ VERSION = $(shell sed -n '/^\[workspace.package\]/,/^$$/s/^version = "\(.*\)"/\1
 help: ## show this list
 	@sed -n 's/^\([a-z%-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 16
 
-deps-%: ## install missing Debian packages: deps-build, deps-demo, deps-screen or deps-test (DEPS=: installs nothing)
+deps-%: ## install the missing Debian packages for %, which is build, demo, screen or test (with DEPS=: install nothing)
 	@$(DEPS) $*
 
 tool: deps-build ## build pmmpi, and a runner for each MPI found
@@ -93,7 +93,7 @@ bench-%: build ## run and print one part of bench: start, jobs, counters, region
 	@bench/peers/venv.sh $(PEERS)
 	@$(RELEASE)/pmmpi-bench $(STAGE)/bin/pmmpi $(PEERS)/bin/python $*
 
-bench-kernels: ## time kernels of pmmpi screen and their originals, in turns (for dgemm, first install its original, OpenBLAS)
+bench-kernels: ## time kernels of pmmpi screen and their originals alternately (the original of dgemm is OpenBLAS: install OpenBLAS first)
 	@for part in triad triad-nt latency dgemm; do \
 		$(CARGO) run --release --locked --quiet -p pmmpi-screen-kernels --example in_turns -- $$part || exit 1; \
 	done
@@ -110,7 +110,7 @@ demo: deps-demo ## measure Debian's hpcc on two simulated hosts with different c
 demo-screen: deps-screen tool ## screen four simulated hosts, one of which may use only one core
 	@tests/rig/screen-demo.sh $(STAGE)/bin $(RELEASE)/pmmpi-rig-host
 
-install: tool ## build pmmpi and install it into PREFIX, below DESTDIR if set
+install: tool ## build pmmpi and install it into PREFIX (below DESTDIR, if DESTDIR is set)
 	@$(MAKE) --no-print-directory install-staged
 
 # Installs without a build. STAGE may be another folder with the same structure.
@@ -148,7 +148,7 @@ deb: tool ## make a Debian package in target/dist
 test-dist: ## make the archives and the package, install and use them, also in an older Debian
 	packages/test.sh $(CARGO_TARGET_DIR) $(VERSION)
 
-uninstall: ## remove what install put into PREFIX, below DESTDIR if set
+uninstall: ## remove what install put into PREFIX (below DESTDIR, if DESTDIR is set)
 	cd $(DESTDIR)$(PREFIX) && rm -rf bin/pmmpi bin/pmmpi-report lib/pmmpi share/doc/pmmpi share/modulefiles/pmmpi \
 		$(addprefix include/,$(notdir $(wildcard launcher/agent/include/*))) share/man/man1/pmmpi.1 share/man/man1/pmmpi-*.1 \
 		share/bash-completion/completions/pmmpi share/zsh/site-functions/_pmmpi share/fish/vendor_completions.d/pmmpi.fish

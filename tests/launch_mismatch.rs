@@ -45,7 +45,7 @@ fn a_launcher_that_tells_no_size_is_named_too() {
         let job = Launcher::Prterun.local(3).arg(pmmpi()).arg("--out").arg(folder.path()).args(more);
         job.arg(programs::mpi(Mpi::Mpich, "says")).run()
     };
-    let said = "ranks, but the program runs as separate jobs of 1 rank: its MPI (MPICH";
+    let said = "ranks, but the program runs as separate jobs of 1 rank: the program's MPI (MPICH";
     let warned = job(&[]).success();
     assert_eq!(warned.err().matches(said).count(), 1, "{}", warned.err());
     assert!(warned.err().contains("warning: prterun started at least "), "{}", warned.err());

@@ -257,14 +257,15 @@ fn a_drain_that_the_log_does_not_explain_stays() {
     assert!(said.contains(&format!("changed the text of the mark: Slurm shows `{longer}`")), "{said}");
     assert!(
         said.contains(
-            "node2: not changed: the node passed and has a mark, but the log does not have this mark"
+            "node2: not changed: the node passed --gate and has a mark, but the log does not have this mark"
         ),
         "{said}"
     );
     // The gate measured something else.
     let compute = tool::run(&mut site.command_after(["fma", "compute"], &[], &["node1"], &DRAIN));
     assert_eq!(compute.code(), 1, "{}", compute.out());
-    let why = "node1: not changed: the node passed, but the gate did not measure again what pmmpi found on this node";
+    let why = "node1: not changed: the node passed --gate, but the gate did not repeat the measurements that found a \
+               problem on this node";
     assert!(compute.out().contains(&format!("{why}: `{REASON}`.")), "{}", compute.out());
     assert_eq!(nodes.map(|node| site.about(node)), before);
     // Somebody restores the reason.

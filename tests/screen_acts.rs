@@ -248,10 +248,10 @@ fn a_gate_without_the_soak_keeps_the_drain() {
     assert_eq!(found_by, [json!([measurement])], "{log}");
 
     fs::write(repaired, "").expect("a file");
-    let refused =
-        screen_that_says("n2: not changed: the node passed, but the gate did not measure all", || {
-            screen(&["--gate", "n2", "--", &program])
-        });
+    let refused = screen_that_says(
+        "n2: not changed: the node passed --gate, but the gate did not repeat the measurements",
+        || screen(&["--gate", "n2", "--", &program]),
+    );
     assert!(refused.code() == 1 && drained.exists(), "{} {}", refused.code(), refused.err());
     let said = refused.err();
     let needed = said.split_once("Repeat the gate with `").and_then(|(_, rest)| rest.split_once('`'));

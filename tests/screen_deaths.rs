@@ -91,7 +91,7 @@ fn assert_named(victim: Victim, said: &str, folder: &Path) {
         Victim::Supervisor(host) => format!("{host}: rank 0 has ended, so the screen ends"),
     };
     assert!(said.starts_with(&begin), "{victim:?}: {said}");
-    let during = "was killed, has failed or does not answer during round 3 of script, so the screen ends";
+    let during = "was killed, failed or did not answer during round 3 of script, so the screen ends";
     assert!(matches!(victim, Victim::Supervisor(_)) || said.contains(during), "{victim:?}: {said}");
     let hint = format!("pmmpi-report screen {}", text(folder.join("runs")));
     assert!(said.contains(&hint), "{victim:?}: {said}");
@@ -239,7 +239,7 @@ fn a_rank_that_is_killed_while_it_runs_a_kernel_is_named() {
         let ([screen, _], runs) = (names(&folder), text(folder.path().join("runs")));
         let err = output.err();
         assert_ne!(output.code(), 0, "{during}: {err}");
-        let said = "n1 (rank 1): the process of pmmpi was killed, has failed or does not answer during ";
+        let said = "n1 (rank 1): the process of pmmpi was killed, failed or did not answer during ";
         assert!(err.contains(&format!("{said}{during}")), "{during}: {err}");
         assert_eq!(saved_in(&folder), saved, "{during}: {err}");
         if let Some(said) = ended(folder.path()) {

@@ -83,7 +83,7 @@ fn the_kernel_disk_leaves_no_file() {
     let refused = results.filter(|of| of.failed.as_ref().is_some_and(|why| why.contains(refusal))).count();
     // The folder for temporary files may be in memory. Older Linux kernels refuse O_DIRECT there.
     if refused == 0 {
-        assert_results(&runs[0], &["write", "read"], &["past the page cache (O_DIRECT)", &folder]);
+        assert_results(&runs[0], &["write", "read"], &["without the page cache (O_DIRECT)", &folder]);
         assert_reported(&out, &["node0", "node1"], &["disk"]);
     } else {
         assert_eq!(refused, 2);

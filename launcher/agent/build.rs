@@ -111,6 +111,6 @@ fn stand_in_for_libc(out: &Path) -> Result<(), String> {
     if status.success() {
         Ok(())
     } else {
-        Err(format!("{compiler} cannot build a stand-in for the C library: {status}"))
+        Err(format!("{compiler} cannot build a stub of the C library: {status}"))
     }
 }

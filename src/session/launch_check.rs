@@ -103,8 +103,8 @@ fn message(launcher: &str, started: &str, size: u32, mpi_library: &str) -> Strin
     let (library, advice) = (first_words(mpi_library), advice(launcher, mpi_library));
     let jobs = count(size as usize, "rank");
     format!(
-        "{launcher} started {started}, but the program runs as separate jobs of {jobs}: its MPI \
-         ({library}) and the launcher do not work together; {advice}"
+        "{launcher} started {started}, but the program runs as separate jobs of {jobs}: the \
+         program's MPI ({library}) and the launcher do not work together; {advice}"
     )
 }
 

@@ -96,7 +96,7 @@ codes! {
          a node stopped, pmmpi received a signal, or pmmpi could not save a run."
         "The report uses the saved rounds. If the warning names a node, examine this node. Then screen \
          again."
-        "a screen ended early: n3 (rank 3): the process of pmmpi was killed, has failed or does not answer \
+        "a screen ended early: n3 (rank 3): the process of pmmpi was killed, failed or did not answer \
          during round 3 of triad, so the screen ends"
     EndedInRegion "ended-in-region"
         "The job ended while ranks were inside a region, or while ranks waited at the start or end of a region."
@@ -290,7 +290,7 @@ codes! {
     SeparateJobs "separate-jobs"
         "MPI saw fewer ranks than the launcher started: each of several jobs did the whole work."
         "Start the program with the launcher of its own MPI. `--on-mismatch abort` ends such jobs."
-        "srun started 4 ranks, but the program runs as separate jobs of 1 rank: its MPI (Open MPI v4.1.4) \
+        "srun started 4 ranks, but the program runs as separate jobs of 1 rank: the program's MPI (Open MPI v4.1.4) \
          and the launcher do not work together; add --mpi=pmix to srun"
     SettingsDiffer "settings-differ"
         "Runs of a class differ in a setting that may change their speed: the MPI library, the launcher, an environment \

@@ -135,7 +135,7 @@ impl fmt::Display for Skip {
         match self {
             Skip::BadName => f.write_str("this is not the name of a single host"),
             Skip::Contradiction => {
-                f.write_str("the screen found this node slow, but the node also passed: screen it again")
+                f.write_str("the screen found this node slow, but the node also passed --gate: screen it again")
             }
             Skip::OverLimit => f.write_str("more nodes are slow or still marked than --max-nodes allows"),
             Skip::Unknown => {
@@ -162,29 +162,30 @@ impl fmt::Display for Skip {
             }
             Skip::OthersReason(reason) => write!(f, "somebody else set the reason `{reason}`"),
             Skip::AlreadyMarked => f.write_str("pmmpi has already marked this node"),
-            Skip::NotMarked => f.write_str("the node passed, and does not have the mark that --apply sets"),
+            Skip::NotMarked => f.write_str("the node passed --gate, and does not have the mark that --apply sets"),
             Skip::NotLogged => f.write_str(
-                "the node passed and has a mark, but the log does not have this mark, so pmmpi does not remove it. \
-                 Perhaps the log is new: use the log of the screen that marked the node (--log). If the log is lost, \
+                "the node passed --gate and has a mark, but the log does not have this mark, so pmmpi does not remove the \
+                 mark. Perhaps the log is new: use the log of the screen that marked the node (--log). If the log is lost, \
                  remove the mark by hand. For a drain, use: scontrol update NodeName=NODE State=UNDRAIN",
             ),
             Skip::Changed { found, logged } => write!(
                 f,
-                "the node passed, but somebody changed the text of the mark: Slurm shows `{found}`, and the log has \
+                "the node passed --gate, but somebody changed the text of the mark: Slurm shows `{found}`, and the log has \
                  `{logged}`. Ask this person before you remove the mark by hand. For a drain, use: scontrol update \
                  NodeName=NODE State=UNDRAIN"
             ),
             Skip::NotMeasured { reasons, needed } => {
                 write!(
                     f,
-                    "the node passed, but the gate did not measure again what pmmpi found on this node: `{reasons}`. \
-                     Repeat the gate with {}",
+                    "the node passed --gate, but the gate did not repeat the measurements that found a problem on this \
+                     node: `{reasons}`. Repeat the gate with {}",
                     needed.join(" and ")
                 )?;
                 if needed.len() > 1 {
                     f.write_str(
-                        " in one screen. If one screen cannot run all these measurements, use one screen for each, \
-                         and then remove the mark by hand. For a drain, use: scontrol update NodeName=NODE State=UNDRAIN",
+                        " in one screen. If one screen cannot run all these measurements, use one screen for each \
+                         measurement, and then remove the mark by hand. For a drain, use: scontrol update \
+                         NodeName=NODE State=UNDRAIN",
                     )?;
                 }
                 Ok(())

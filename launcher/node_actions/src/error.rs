@@ -97,8 +97,8 @@ impl fmt::Display for ToolError {
             ),
             ScontrolFailure::Failed(message) => write!(
                 f,
-                "`{command}` failed: {}; run this command by hand to find the problem. It needs Slurm's controller. \
-                 To change a node, it also needs the rights of root, of SlurmUser or of a Slurm administrator \
+                "`{command}` failed: {}; run this command by hand to find the problem. The command needs Slurm's \
+                 controller. To change a node, it also needs the rights of root, of SlurmUser or of a Slurm administrator \
                  (AdminLevel Admin)",
                 one_line(message)
             ),

@@ -229,7 +229,7 @@ impl One<'_> {
             // The intent stays open, so that the next run writes what it finds.
             Err(error) => {
                 self.note(&error);
-                let why = because(format!("pmmpi cannot tell whether the change is done: {error}"));
+                let why = because(format!("pmmpi does not know whether the change is done: {error}"));
                 return Decision::Failed { node: self.node.to_owned(), act, why };
             }
         };

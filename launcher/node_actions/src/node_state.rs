@@ -182,7 +182,7 @@ impl Fields {
                 value.push('\n');
                 value.push_str(line);
             } else if !self.are_over {
-                return Err(format!("pmmpi cannot read the line {line:?}"));
+                return Err(format!("the output of scontrol has an unexpected line: {line:?}"));
             }
             return Ok(());
         };

@@ -145,7 +145,7 @@ impl ScreenKernel for Disk {
         let DiskSettings { folder, block_bytes, .. } = &*self.settings;
         let bytes = self.blocks * *block_bytes as u64;
         let way = match self.used_page_cache {
-            false => "past the page cache (O_DIRECT)",
+            false => "without the page cache (O_DIRECT)",
             true => {
                 "through the page cache, because the file system refuses O_DIRECT: the values may be those of memory, not of the disk"
             }

@@ -80,8 +80,9 @@ impl Fma {
             return Err(Error::Setting("fma needs at least 1 call per repetition".to_owned()));
         }
         let chains = machine::all_here().into_iter().next();
-        let chains = chains
-            .ok_or_else(|| Error::Internal("The kernel `fma` has no chains for this processor".to_owned()))?;
+        let chains = chains.ok_or_else(|| {
+            Error::Internal("The kernel `fma` has no instructions for this processor".to_owned())
+        })?;
         Ok(Self { settings, chains, threads: None })
     }
 
@@ -140,7 +141,7 @@ impl ScreenKernel for Fma {
     fn notes(&self) -> Vec<String> {
         let Chains { instructions, chains, .. } = self.chains;
         vec![format!(
-            "{instructions}: {chains} chains, {} multiply-adds per repetition",
+            "{instructions}: {chains} dependency chains per thread, {} multiply-adds per thread and repetition",
             self.instruction_count()
         )]
     }

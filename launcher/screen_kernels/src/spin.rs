@@ -131,7 +131,10 @@ impl ScreenKernel for Spin {
     fn notes(&self) -> Vec<String> {
         let SpinSettings { quanta, threshold_ns, .. } = self.settings;
         let steps = self.trips * STEPS_PER_TRIP;
-        vec![format!("{quanta} quanta of {steps} steps; a detour is longer than {threshold_ns} ns")]
+        vec![format!(
+            "{quanta} quanta (repetitions of a fixed loop) of {steps} steps; a quantum has a detour if it takes more than \
+             {threshold_ns} ns longer than the median quantum"
+        )]
     }
 }
 

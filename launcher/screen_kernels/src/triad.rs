@@ -170,7 +170,7 @@ impl Triad {
     pub fn new(settings: TriadSettings) -> Result<Self, Error> {
         let loops = machine::all_here().into_iter().next();
         let loops = loops.ok_or_else(|| {
-            Error::Internal("The kernel `triad` has no loops for this processor".to_owned())
+            Error::Internal("The kernel `triad` has no instructions for this processor".to_owned())
         })?;
         Ok(Self { settings, loops, arrays: None, repetitions: 0, notes: Vec::new() })
     }

@@ -130,8 +130,8 @@ Example: srun -N 100 --ntasks-per-node=1 pmmpi screen --archive DIR --suggest
   ok
   limits  pmmpi works, but some programs or some values cannot be measured well
   broken  a part of pmmpi does not work
-If a check is not ok, doctor shows a fix (if it knows one), but does not change
-the machine. In an MPI job, one rank per node reports.
+For each check that is not ok, doctor shows a fix (if it knows one). doctor does
+not change the machine. In an MPI job, one rank per node reports.
 
 Exit status: 1: write error, or (without --fail-on) a check is broken; 2: wrong
 usage; 3: --fail-on: a check is STATUS or worse; 125: pmmpi fails; 0: otherwise.
@@ -140,7 +140,7 @@ Example: pmmpi doctor
          srun -N4 -n4 -o doctor-%N.json pmmpi doctor --format json
          pmmpi doctor --fail-on limits && sbatch job.sh")]
     Doctor(Examination),
-    /// List what this machine can count, and the kernels of `screen` and `validate`
+    /// List what this machine can count, and the kernels and test loops of pmmpi
     #[command(
         override_usage = "pmmpi list WHAT [FILTER] [--format text|json]",
         after_help = "The column HERE is `yes` if you can now count the event completely here. If not,
@@ -158,7 +158,7 @@ Examples:
 with the known counts. This takes some seconds, or longer with --ceilings.
 pmmpi saves the result in the folder PMMPI_TRUST (default: XDG_STATE_HOME/pmmpi
 or ~/.local/state/pmmpi), and replaces the earlier result for this kind of
-processor. With --kernel, or if not all kinds of cores ran, it saves nothing.
+processor. With --kernel, or if not all kinds of cores ran, pmmpi saves nothing.
 
 Exit status: 1: at least one event is unusable, or write error; 2: the command
 line is wrong; 125: pmmpi failed; 0: otherwise.
@@ -234,7 +234,7 @@ pub struct RepeatArgs {
     /// If a launch fails: stop or continue
     #[arg(long, value_name = "DO", value_enum, default_value = "stop", hide_possible_values = true)]
     pub on_failure: OnFailureArg,
-    /// Start two launch commands in turns
+    /// Start two launch commands alternately
     #[arg(long, value_names = ["A", "B"], num_args = 2, conflicts_with = "argv")]
     pub compare: Vec<String>,
     /// Start one launch per group in each measured round
@@ -269,7 +269,7 @@ pub struct Examination {
 /// The options of `pmmpi list`.
 #[derive(Args)]
 pub struct List {
-    /// events, groups, metrics or kernels (of screen and validate)
+    /// events, groups, metrics or kernels (and test loops)
     #[arg(value_enum, value_name = "WHAT", hide_possible_values = true)]
     pub what: Listing,
     /// Show only what has FILTER in its name, description, PMU or group

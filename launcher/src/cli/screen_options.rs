@@ -46,7 +46,7 @@ pub struct ScreenArgs {
     /// Warm up for at least TIME: some faults appear only on hot nodes
     #[arg(long, value_name = "TIME", allow_negative_numbers = true, hide = true)]
     pub soak: Option<String>,
-    /// Memory of triad, and upper limit for latency: 85%, 2G
+    /// Memory of triad; maximum memory of latency: 85%, 2G
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     pub memory: Option<String>,
     /// Stores of triad: ordinary or non-temporal
@@ -80,7 +80,8 @@ pub struct ScreenArgs {
         hide = true
     )]
     pub cores: CoresArg,
-    /// Seed of all random choices: the order of kernels, the nodes that run beside suspects, the partners of net
+    /// Seed of all random choices: the order of kernels, the nodes that run beside suspects, the partners in the
+    /// kernel net
     #[arg(long, value_name = "N", value_parser = seed, allow_negative_numbers = true, hide = true)]
     pub seed: Option<u64>,
     #[arg(long, value_name = "DIR", help = "Save in DIR (default: PMMPI_OUT, else pmmpi-results)")]
@@ -126,8 +127,8 @@ pub struct ScreenArgs {
     /// Mark nodes of --suggest in Slurm: drain,comment,feature
     #[arg(long, value_name = "HOW", value_enum, hide_possible_values = true)]
     pub apply: Option<ApplyArg>,
-    /// Mark no node if the nodes with the advice "drain it" and the nodes with pmmpi's mark from earlier screens
-    /// are together more than N (default: 5 % of the screened nodes, at least 1, at most 10)
+    /// Mark no node if more than N nodes have the advice "drain it" or pmmpi's mark from earlier screens
+    /// (default: 5 % of the screened nodes, at least 1, at most 10)
     #[arg(
         long,
         value_name = "N",

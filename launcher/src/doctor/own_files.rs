@@ -35,7 +35,8 @@ fn missing(machine: &dyn Machine, file: &str) -> String {
 pub fn agent(machine: &dyn Machine) -> Check {
     const NAME: &str = "agent";
     const FILE: &str = "libpmmpi_agent.so";
-    let costs = "pmmpi cannot measure MPI programs with the agent, and ends with 125";
+    let costs =
+        "pmmpi cannot use the agent to measure an MPI program: such a measurement ends with exit status 125";
     let Some(agent) = machine.library(FILE) else {
         return Check::broken(NAME, missing(machine, FILE), costs, reinstall(machine));
     };
@@ -141,20 +142,20 @@ pub fn out(machine: &dyn Machine) -> Check {
     let made = if nearest == folder { String::new() } else { format!(" (to be created in {parent})") };
     let fix = "export PMMPI_OUT=$HOME/pmmpi-results   # a folder that all nodes see; or --out DIR";
     if folder.exists() && !folder.is_dir() {
-        let costs = "pmmpi cannot save runs, so it ends with 125 before the program starts";
+        let costs = "pmmpi cannot save runs, so it ends with exit status 125 before the program starts";
         return Check::broken(NAME, format!("{shown} is not a folder"), costs, fix);
     }
     match machine.try_writing(&nearest) {
         Err(e) => Check::broken(
             NAME,
             format!("pmmpi cannot write to {shown}{made}: {e}"),
-            "pmmpi cannot save runs, so it ends with 125 before the program starts",
+            "pmmpi cannot save runs, so it ends with exit status 125 before the program starts",
             fix,
         ),
         Ok(free) if free < LITTLE_BYTES => Check::limits(
             NAME,
             format!("{shown}{made}: {} MiB free", free >> 20),
-            "a run of many ranks might need more space: then pmmpi ends with 125 before the program starts",
+            "a run of many ranks might need more space: then pmmpi ends with exit status 125 before the program starts",
             fix,
         ),
         Ok(free) => Check::ok(

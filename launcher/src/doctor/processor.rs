@@ -221,10 +221,10 @@ pub fn turbo(machine: &dyn Machine) -> Check {
         Some((off, file)) => Check::limits(
             NAME,
             format!("on; turbo steps: {}", steps(machine)),
-            "the frequency depends on temperature and on the number of busy cores: runs vary, and a \
-             node with few busy cores looks faster. If your jobs run with turbo, leave turbo on, and compare the frequency \
-                 of nodes (cycles / reference cycles). If pmmpi runs as root and the processor shows its turbo \
-                 steps, the report also compares the frequency with these steps",
+            "the frequency depends on temperature and on the number of busy cores: runs vary, and a node with few \
+             busy cores looks faster than a node with many. If your jobs run with turbo, leave turbo on, and \
+             compare the frequency of nodes (cycles / reference cycles). If pmmpi runs as root and the processor \
+             shows its turbo steps, the report also compares the frequency with these steps",
             format!("echo {off} > /{file}"),
         ),
     }

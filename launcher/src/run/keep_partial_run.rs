@@ -89,8 +89,8 @@ impl Carrier {
     /// After a bad end of the rank: gets its data written to disk. Gives the folder, or why nothing was written.
     pub fn keep(&mut self) -> Result<PathBuf, String> {
         let told = CarrierNote::read(&self.shared).ok_or(
-            "the rank did not report the folder for its data to pmmpi (is `ulimit -f`, which also limits shared \
-             memory, below 80 MB?)",
+            "the rank did not report to pmmpi which folder it uses for its data (is `ulimit -f`, which also limits \
+             shared memory, below 80 MB?)",
         )?;
         let deadline = Instant::now() + PATIENCE;
         let (answer, follower) = match std::mem::replace(&mut self.part, Part::Alone) {

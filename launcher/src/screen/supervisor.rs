@@ -236,7 +236,7 @@ impl Supervisor {
             _ => String::new(),
         };
         let message = format!(
-            "{}{more}: the process of pmmpi was killed, has failed or does not answer during {during}, so the screen ends{hint}",
+            "{}{more}: the process of pmmpi was killed, failed or did not answer during {during}, so the screen ends{hint}",
             some.join(", ")
         );
         self.done.ending.failure = Some(Failure { code: INCOMPLETE, message });

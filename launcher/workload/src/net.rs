@@ -223,7 +223,8 @@ fn notes(all: &[Exchanged]) -> Vec<String> {
         Ok(Outcome::Measured(_) | Outcome::Wrong(_) | Outcome::WrongThere) => None,
         Ok(Outcome::Absent) => Some(format!("{hostname} (rank {rank}) did not answer in time")),
         Ok(Outcome::TooSlow) => Some(format!(
-            "the exchange with {hostname} (rank {rank}) did not end within {} s or before --timeout",
+            "the exchange with {hostname} (rank {rank}) was too slow: it did not end within {} s, or the kernel `net` \
+             reached --timeout",
             AMOUNT.limit.as_secs()
         )),
         Err(e) => Some(format!("the exchange with {hostname} (rank {rank}) failed: {e}")),

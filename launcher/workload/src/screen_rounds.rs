@@ -39,7 +39,7 @@ const STOP: u8 = 1;
 /// Why this rank does not start a work.
 const HUNG_BEFORE: &str =
     "it took longer than --timeout in an earlier round or warm-up, so pmmpi did not start it again";
-const LEFT_BEFORE: &str = "a process of an earlier kernel is still there, because no signal ended it, so pmmpi did not \
+const LEFT_BEFORE: &str = "a process of an earlier kernel is still there (no signal ended this process), so pmmpi did not \
                            start this kernel";
 
 /// Executes `plan` together with the other ranks. Returns the run files on rank 0, `None` elsewhere.

@@ -63,7 +63,7 @@ pub(super) fn require_seen_mark(
     }
     let own = one_line(own);
     let why = format!(
-        "it names no cluster, and no node of this cluster ({own}) has a mark of the log. If it is the log of this \
+        "it names no cluster, and no node of this cluster ({own}) has a mark that is in the log. If it is the log of this \
          cluster, add `\"cluster\":\"{own}\"` to one of its entries `begin`. Otherwise, name another log with --log"
     );
     Err(Error::NoJournal(path.to_owned(), why))

@@ -202,7 +202,7 @@ fn a_mark_stays_until_the_gate_measures_what_it_names() {
             settings.kernels = other;
             let said = run(&[], &names(&["a"]), &settings, &slurm).unwrap().to_string();
             let why = format!(
-                "did not measure again what pmmpi found on this node: `{REASON}`. Repeat the gate with "
+                "did not repeat the measurements that found a problem on this node: `{REASON}`. Repeat the gate with "
             );
             assert!(said.contains(&why), "{said}");
             assert_eq!(slurm.of("a"), marked);

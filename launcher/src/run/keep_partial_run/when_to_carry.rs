@@ -109,7 +109,9 @@ impl CarrierLeader {
                 own = own.or(self.carry_ended());
             }
         }
-        own.unwrap_or_else(|| Err("the rank did not report the folder for its data to pmmpi".to_owned()))
+        own.unwrap_or_else(|| {
+            Err("the rank did not report to pmmpi which folder it uses for its data".to_owned())
+        })
     }
 
     fn look(&mut self) {

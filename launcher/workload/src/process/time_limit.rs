@@ -10,8 +10,8 @@ pub const TIMED_OUT: i32 = 124;
 /// What became of a program with [`super::Ended::is_left`]. Such a process waits inside the kernel for a disk, a file
 /// server or a driver that never answers: the kernel delivers no signal to it, not even SIGKILL.
 pub const LEFT: &str = "it took longer than --timeout, and no signal ended it, probably because it waits inside the Linux \
-                        kernel (state D in ps). So pmmpi leaves it and continues. Look for a file system, a disk or a \
-                        driver that hangs";
+                        kernel (state D in ps). So pmmpi no longer waits for it, and continues. Look for a file \
+                        system, a disk or a driver that hangs";
 /// The time for a program to end after SIGTERM: less than the 30 s that Slurm gives a job (KillWait).
 const GRACE: Duration = Duration::from_secs(10);
 

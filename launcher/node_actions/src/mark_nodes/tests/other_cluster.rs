@@ -93,7 +93,7 @@ fn a_log_without_a_name_needs_one_of_its_marks() {
     let settings = place.settings(Action::Drain);
     place.has_marked(&Action::Drain, &["a"]);
     slurm.is_cluster(Some("beta"));
-    let told = "it names no cluster, and no node of this cluster (beta) has a mark of the log. If it is the log of \
+    let told = "it names no cluster, and no node of this cluster (beta) has a mark that is in the log. If it is the log of \
                 this cluster, add `\"cluster\":\"beta\"` to one of its entries `begin`. Otherwise";
     for apply in [true, false] {
         let settings = ActionSettings { apply, ..settings.clone() };
