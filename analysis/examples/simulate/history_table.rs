@@ -50,51 +50,54 @@ pub fn print() {
     println!(
         "standard deviation is 1.5 % between nodes, 0.3 % between the sessions of a node, and 0.3 % between"
     );
-    println!("the runs of a node in a session. In addition, each session makes all nodes slower or faster");
     println!(
-        "together, with a standard deviation of 2 % (0 % in the row with 1 node). The simulation makes 1 % of"
+        "the runs of a node in a session. In addition, each session makes all nodes slower or faster by the"
     );
     println!(
-        "the runs 10 to 30 % slower, and 1 % of the nodes 1 to 12 % slower from a random session on. If a row"
+        "same factor. The logarithm of this factor has a standard deviation of 2 % (0 % in the row with 1"
     );
     println!(
-        "uses other values, its first column names them. \"t3\" means that the deviations of a node's sessions"
+        "node). The simulation makes 1 % of the runs 10 to 30 % slower, and 1 % of the nodes 1 to 12 % slower"
     );
     println!(
-        "have a t distribution with 3 degrees of freedom, so that some nodes have single bad sessions. A row"
+        "from a random session on. If a row uses other values, its first column names them. \"t3\" means that"
     );
     println!(
-        "has 100 fleets; with 20 nodes, it has 1000 fleets, and with 5 nodes or 1 node, it has 2000 fleets."
+        "the deviations of a node's sessions have a t distribution with 3 degrees of freedom, so that some"
     );
+    println!(
+        "nodes have single bad sessions. Most rows have 100 fleets. The row with 20 nodes has 1000 fleets,"
+    );
+    println!("and the rows with 5 nodes or 1 node have 2000 fleets.");
     println!();
     println!(
         "Precision and recall refer to the verdict SLOWED. In the row \"nodes become faster\", they refer to"
     );
     println!(
-        "FASTER; there, read \"faster\" instead of \"slower\" in the column heads. \"By class\" is the share of the"
+        "FASTER; there, read \"faster\" instead of \"slower\" in the column heads. \"By class\": of the changed"
     );
     println!(
-        "changed nodes that are SLOW or SLOW-TAIL by comparison with the class in their latest session."
+        "nodes, the share that the comparison with the class finds SLOW or SLOW-TAIL in the latest session."
     );
     println!(
-        "\"Since right\" refers to found changes above 3 %. It is the share of these changes for which the"
+        "\"Since right\": of the found changes above 3 %, the share for which the report gives the right first"
     );
     println!(
-        "report gives the right first session. \"At least true\" is the share of the found changes that are"
+        "session. \"At least true\": of the found changes, the share that is really at least as large as the"
     );
     println!(
-        "really at least as large as the lower bound in the report (`history_at_least`). The last three"
+        "lower bound in the report (`history_at_least`). The last three columns show how many healthy nodes"
     );
     println!(
-        "columns are mean numbers per fleet: healthy nodes with the verdict SLOWED, FASTER or SUSPECT. In"
+        "of a fleet have the verdict SLOWED, FASTER or SUSPECT (mean over the fleets). In healthy fleets,"
     );
     println!(
-        "healthy fleets, each finding is false, so the precision is 0. In the row \"one of them bad\", a"
+        "each finding is false, so the precision is 0. In the row \"one of them bad\", a changed node is slow"
     );
     println!(
-        "changed node is slow in only one session, and this session is not the latest. The node should not be"
+        "in only one session, and this session is not the latest. The node should not be SLOWED, so a recall"
     );
-    println!("SLOWED, so a recall of 0 is right. A dash means that there is nothing to count.\n");
+    println!("of 0 is right. A dash means that there is nothing to count.\n");
     println!(
         "| fleets | precision | recall | recall, 2-3 % slower | recall, 3-5 % slower | recall, > 5 % slower | by class | since right | at least true | SLOWED \
          per fleet | FASTER | SUSPECT |"
@@ -132,14 +135,15 @@ pub fn print() {
         "LATEST\", \"UNSTEADY\" and \"CREEP\" show shares of the found nodes; the other found nodes are STEPS. The"
     );
     println!(
-        "column \"the bad session is named\" counts only the changed nodes that are not SLOWED. It shows the"
+        "column \"the bad session is named\" counts only the changed nodes that are not SLOWED. Of these nodes,"
     );
     println!(
-        "share of these nodes for which the report names exactly one bad session, namely the first changed"
+        "it shows the share for which the report names exactly one bad session, and this session is the first"
     );
     println!(
-        "session. The last column is the share of the healthy nodes for which the report names a bad session.\n"
+        "changed session. The last column shows for which share of the healthy nodes the report names a bad"
     );
+    println!("session.\n");
     println!(
         "| fleets | STEP or LATEST | UNSTEADY | CREEP | the bad session is named | healthy nodes with a bad session |"
     );
@@ -155,15 +159,18 @@ pub fn print() {
 
 fn whole_class() {
     println!(
-        "The whole class: each session makes all nodes slower or faster together, with a normal distribution."
+        "The whole class: each session makes all nodes slower or faster by the same factor. The logarithm of"
     );
     println!(
-        "The spread is the standard deviation of this distribution. Each cell comes from 200 healthy classes"
+        "this factor has a normal distribution; the spread is the standard deviation of this logarithm. Each"
     );
     println!(
-        "of 50 nodes, and shows in which share of these classes the report finds a change of the class. Such"
+        "cell comes from 200 healthy classes of 50 nodes, and shows in which share of these classes the"
     );
-    println!("a change is real, because all nodes show it, but it does not last.\n");
+    println!(
+        "report finds a change of the class. Such a change is real, because all nodes show it, but it does"
+    );
+    println!("not last.\n");
     println!("| spread of the sessions | 2 sessions | 3 | 6 | 12 | 52 |\n|---|---|---|---|---|---|");
     for common_sd in [0.002, 0.005, 0.01, 0.02] {
         let share = |sessions: usize| {

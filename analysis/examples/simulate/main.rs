@@ -54,11 +54,15 @@ fn main() {
         "fixed seeds, so the numbers are the same each time. pmmpi's own code judges the fleets. T is the"
     );
     println!(
-        "elapsed time of a run. Precision is the share of the findings that are right. Recall is the share of"
+        "elapsed time of a run. Precision: of all findings, the share that is right. Recall: of all slow"
     );
     println!(
-        "the slow nodes (or slow runs) that are found. [method.md](method.md) describes the method of pmmpi.\n"
+        "nodes (or slow runs), the share that is found. In phrases such as \"runs vary by 2 %\" or \"rounds"
     );
+    println!(
+        "differ by 2 %\", the percentage is the standard deviation of the logarithm. [method.md](method.md)"
+    );
+    println!("describes the method of pmmpi.\n");
     reference();
     robustness();
     small();
@@ -80,7 +84,9 @@ fn reference() {
     println!(
         "deviation of 1.5 % between nodes and of 0.3 % between the runs of a node. The simulation makes 1 %"
     );
-    println!("of the runs 10 to 30 % slower, and 1 % of the nodes 3 to 12 % slower (uniformly distributed).");
+    println!(
+        "of the runs 10 to 30 % slower, and 1 % of the nodes 3 to 12 % slower (both uniformly distributed)."
+    );
     println!(
         "Precision and recall count only these runs and nodes as slow. \"Recall, nodes > 5 % slower\" counts"
     );
@@ -88,18 +94,21 @@ fn reference() {
         "only those slow nodes that the simulation makes more than 5 % slower. \"False per fleet\" is the mean"
     );
     println!(
-        "number of false findings. SLOW is the verdict of pmmpi. \"mean, z > 3\", \"Tukey 1.5 on medians\", \"MAD"
-    );
-    println!("z > 3.5\" and \"fixed > 5 %\" are simple rules for comparison");
-    println!(
-        "(`analysis/examples/simulate/methods.rs`). The last row counts runs, not nodes. A run is found if"
+        "number of false findings. In the row \"SLOW\", the nodes to which pmmpi gives the verdict SLOW count"
     );
     println!(
-        "two conditions hold: pmmpi's test finds the run slow, and the run is more than 2 % slower than the"
+        "as found. The rows \"mean, z > 3\", \"Tukey 1.5 on medians\", \"MAD z > 3.5\" and \"fixed > 5 %\" show"
     );
     println!(
-        "median of its node. The test uses Benjamini-Hochberg (BH) at 1 % over all runs of the class.\n"
+        "simple rules for comparison (`analysis/examples/simulate/methods.rs`). The last row counts runs, not"
     );
+    println!(
+        "nodes. A run is found if two conditions hold: pmmpi's test finds the run slow, and the run is more"
+    );
+    println!(
+        "than 2 % slower than the median of its node. The test uses Benjamini-Hochberg (BH) at 1 % over all"
+    );
+    println!("runs of the class.\n");
     for count in [FLEETS, MANY] {
         println!("{count} fleets:\n");
         heading();
@@ -187,9 +196,12 @@ fn small() {
         "finds a SLOW-TAIL or SLOW node, and in which share pmmpi finds a slow run. All nodes and runs are"
     );
     println!(
-        "healthy here, so all of these findings are false. The spread is the standard deviation of ln T. In a"
+        "healthy here, so all of these findings are false. The spread of nodes is the standard deviation of"
     );
-    println!("class of fewer than 20 nodes, the strongest possible verdict is SLOW-TAIL.\n");
+    println!(
+        "ln T between nodes. The spread of runs is the standard deviation of ln T between the runs of a node."
+    );
+    println!("In a class of fewer than 20 nodes, the strongest possible verdict is SLOW-TAIL.\n");
     println!(
         "| nodes | runs | spread of nodes | spread of runs | share with a SLOW-TAIL or SLOW node | share with a slow run |"
     );
@@ -228,13 +240,15 @@ fn bimodal() {
         "\"normal\", \"t5\" and \"skewed\", a class has one kind of nodes, so the warning is false. In the other"
     );
     println!(
-        "columns, a class has two kinds of nodes. The slower kind makes up half or a tenth of the nodes,"
+        "columns, a class has two kinds of nodes. The slower kind makes up half or a tenth of the nodes, and"
     );
     println!(
-        "and is slower by 3, 4 or 6 spreads. A spread is the standard deviation of ln T between the nodes"
+        "is slower by 3, 4 or 6 spreads. A spread is the standard deviation of ln T between the nodes of one"
     );
-    println!("of one kind. All classes also have slow nodes and slow runs, as in the reference fleets. Each");
-    println!("share comes from 1000 classes; with 2000 nodes, it comes from 200 classes.\n");
+    println!(
+        "kind. All classes also have slow nodes and slow runs, as in the reference fleets. Each share comes"
+    );
+    println!("from 1000 classes; in the row with 2000 nodes, each share comes from 200 classes.\n");
     println!(
         "| nodes | one kind: normal | t5 | skewed | two halves 3 spreads apart | 4 apart | 6 apart | a tenth 6 apart |"
     );
@@ -272,12 +286,18 @@ fn drift() {
     println!(
         "Drift: 10,000 nodes, 52 sessions. The median of a node varies by 0.4 % from session to session."
     );
-    println!("From session 31 on, each node is slower than before, relative to its class; the first column");
-    println!("shows by how much. An alarm means that pmmpi finds a drift of the node. \"Before\" means in");
-    println!("sessions 1 to 30, \"after\" in session 31 or later. The last column is the median number of");
-    println!("sessions until the first alarm; session 31 is number 1.\n");
     println!(
-        "| slower by | share with an alarm before | share with the first alarm after | sessions until the alarm |"
+        "From session 31 on, each node is slower than before, relative to its class; the first column shows"
+    );
+    println!(
+        "by how much. An alarm means that pmmpi finds a drift of the node. The next two columns are shares of"
+    );
+    println!(
+        "all nodes. \"Before\" means in sessions 1 to 30, \"after\" in session 31 or later. The last column is"
+    );
+    println!("the median number of sessions until the first alarm; session 31 is number 1.\n");
+    println!(
+        "| slower by | nodes with an alarm before | nodes with the first alarm after | sessions until the alarm |"
     );
     println!("|---|---|---|---|");
     for (seed, step) in [0.0, 0.01, 0.015, 0.02, 0.03, 0.05].into_iter().enumerate() {
@@ -299,10 +319,10 @@ fn why() {
         "nodes differ by chance: by 0.2 % in instructions, 0.8 % in CPI, 1.2 % in frequency and 0.3 % in"
     );
     println!(
-        "utilisation. Ranks that spin while they wait add instructions: the number of instructions varies by"
+        "utilisation. To imitate ranks that spin while they wait, the number of instructions varies by a"
     );
     println!(
-        "a further 0.5 % from run to run, without an effect on the time. The first four tables count those"
+        "further 0.5 % from run to run. This has no effect on the time. The first four tables count those"
     );
     println!(
         "slow nodes that pmmpi judges UNUSUAL, SUSPECT, SLOW-TAIL or SLOW. The reported cause is right if it"

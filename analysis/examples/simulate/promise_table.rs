@@ -13,73 +13,81 @@ const SEEDS: u64 = 8_000_000;
 pub fn print(part: u64) {
     println!("\n## Fleets that do not fulfil all assumptions\n");
     println!(
-        "The code of `pmmpi report` judges simulated runs. In most rows, ln T is the sum of three parts:"
+        "The code of `pmmpi report` judges simulated runs. In most rows, ln T is the sum of three parts: ln"
     );
     println!(
-        "ln of the time that the row names (or of 10 s), a random part of the node, and a random part of"
+        "of the time that the row names (or of 10 s), a random part of the node, and a random part of the"
     );
     println!(
-        "the run. The random parts have normal distributions, with the standard deviation s between nodes,"
+        "run. The random parts have normal distributions, with the standard deviation s between nodes, and"
     );
     println!(
-        "and sigma between the runs of a node. Some rows add slow nodes or slow runs, or make all nodes"
+        "sigma between the runs of a node. Some rows add slow nodes or slow runs, or make all nodes slower or"
     );
     println!(
-        "slower or faster in some rounds, hours or sessions. `analysis/examples/simulate` has the details,"
+        "faster in some rounds, hours or sessions. `analysis/examples/simulate` has the details, for example"
     );
     println!(
-        "such as s and sigma where a row does not name them. \"n x k\" means n nodes with k runs each. A row"
+        "s and sigma of the rows that do not name them. \"n x k\" means n nodes with k runs each. A row that"
     );
-    println!("that names no number of nodes has 100 nodes. Most rows have 7 runs per node and session.");
+    println!("names no number of nodes has 100 nodes. Most rows have 7 runs per node and session.");
+    println!();
+    println!("The column \"result\" names what the row shows:");
     println!();
     println!(
-        "The recall and the results about SLOW nodes count the nodes with the verdict SLOW; in a class of"
+        "- Recall, and the results about SLOW nodes: these results count the nodes with the verdict SLOW. In"
     );
     println!(
-        "fewer than 20 nodes, they also count SLOW-TAIL. In rows with a second session, the suspects are the"
-    );
-    println!("slow nodes. Three results count the nodes that are SLOW or SLOW-TAIL, in classes of any size.");
-    println!(
-        "\"`slower_by_at_least` true\" is the share of these nodes that are really slower by at least this"
+        "  a class of fewer than 20 nodes, these results also count the nodes with the verdict SLOW-TAIL."
     );
     println!(
-        "value. \"Slower by 3 %\" is the share of these nodes that are really more than 3 % slower. \"Pairs of"
+        "- \"Suspects that are SLOW\" and \"suspects that are OK\": shares of the suspects. The suspects are the"
+    );
+    println!("  slow nodes in rows with a second session.");
+    println!(
+        "- \"`slower_by_at_least` true\": of the nodes that are SLOW or SLOW-TAIL, the share that is really"
+    );
+    println!("  slower by at least the reported value.");
+    println!(
+        "- \"Slower by 3 %\": of the nodes that are SLOW or SLOW-TAIL, the share that is really more than 3 %"
+    );
+    println!("  slower.");
+    println!(
+        "- \"Pairs of nodes with SLOW-TAIL or more, in the wrong order\": this result counts pairs of SLOW or"
     );
     println!(
-        "nodes with SLOW-TAIL or more, in the wrong order\" refers to pairs of these nodes that really differ"
+        "  SLOW-TAIL nodes that really differ by more than 1 %. The result is the share of these pairs for"
+    );
+    println!("  which the report lists the less slow node first.");
+    println!(
+        "- \"Intervals that contain the true value\": of the intervals that the report gives for the medians of"
+    );
+    println!("  the nodes, the share that contains the true value.");
+    println!("- \"`ci_coverage`\": the mean of the probabilities that the report gives for these intervals.");
+    println!(
+        "- \"Warned\": the share of the fleets for which the report gives the warning that fits the row:"
     );
     println!(
-        "by more than 1 %. The result is the share of these pairs for which the report lists the less slow"
+        "  `few-anchors`, `round-effects`, `time-order`, `dependent-runs`, `unequal-runs` or `bimodal-class`."
     );
     println!(
-        "node first. \"Intervals that contain the true value\" refers to the intervals of the medians of the"
+        "- \"Rounding warned\", \"noise warned\", \"round effects warned\", \"composition warned\" and \"class"
+    );
+    println!("  warned\": the share of the fleets for which the report gives the warning `rounded-times`,");
+    println!("  `noise-floor`, `round-effects`, `composition-changed` or `class-moved`.");
+    println!("- \"Class moved\": the share of the fleets for which the report finds a change of the class.");
+    println!(
+        "- \"Drains\": nodes that the report advises you to drain. A drain is false if the node is really at"
+    );
+    println!("  most 5 % slower than the median of the other nodes.");
+    println!();
+    println!(
+        "\"Stated\" is the limit that pmmpi promises, or the condition for the warning. This column is empty if"
     );
     println!(
-        "nodes. \"`ci_coverage`\" is the mean of the probabilities that the report gives for these intervals."
+        "pmmpi promises nothing. We chose the methods and the limits with other seeds than those of this"
     );
-    println!(
-        "\"Warned\" is the share of the fleets for which the report gives the warning that fits the row:"
-    );
-    println!(
-        "`few-anchors`, `round-effects`, `time-order`, `dependent-runs`, `unequal-runs` or `bimodal-class`."
-    );
-    println!(
-        "\"Rounding warned\" refers to `rounded-times`, \"noise warned\" to `noise-floor`, \"round effects warned\""
-    );
-    println!("to `round-effects`, \"composition warned\" to `composition-changed`, and \"class warned\" to");
-    println!(
-        "`class-moved`. \"Class moved\" means that the report finds a change of the class. \"Drains\" are nodes"
-    );
-    println!(
-        "that the report advises you to drain. A drain is false if the node is really at most 5 % slower than"
-    );
-    println!(
-        "the median of the other nodes. \"Stated\" is the limit that pmmpi promises, or the condition for the"
-    );
-    println!(
-        "warning. This column is empty if pmmpi promises nothing. We chose the methods and the limits with"
-    );
-    println!("other seeds than those of this page.\n");
+    println!("page.\n");
     println!("| case | fleets | result | stated | measured |\n|---|---|---|---|---|");
     for Case { name, fleets, rates, stated } in cases() {
         let fleets = (fleets / part).max(1);
@@ -407,7 +415,7 @@ fn over_time() -> Vec<Case> {
         cases.push(case(name, 200, &stated, move |seeds| over_time::groups_in_turn(size, seeds)));
     }
     let racks = [("recall", ">= 0.98"), ("false SLOW per fleet", "<= 0.2"), ("warned", "<= 0.01")];
-    let name = "200 nodes in rounds, started one after another; racks differ by 1 %";
+    let name = "200 nodes in rounds; in a round, the nodes start one after another; racks differ by 1 %";
     cases.push(case(name, 200, &racks, over_time::started_in_turn));
     let late = [("recall", ">= 0.99"), ("false SLOW per fleet", "0"), ("warned", "0")];
     cases.push(case(

@@ -10,17 +10,17 @@ pub fn print(part: u64) {
     println!("\n## Screens\n");
     for line in [
         "Each fleet has 2000 nodes and one screen; in rows with \"after five screens\", each fleet has six",
-        "screens. In each screen, all nodes run each kernel in three rounds. In the last screen, the suspects",
-        "of a kernel then run this kernel in four more rounds, together with five other nodes. The simulation",
-        "makes run records, and the code of `pmmpi screen` judges them. For each kernel, independently of the",
-        "other kernels, ln T has a normal distribution with a standard deviation of 1.5 % between nodes and",
-        "of 0.3 % between runs. 1 % of the runs are 10 to 30 % slower. 1 % of the nodes are slow in one",
-        "kernel (none in rows with \"no slow node\"). SLOW nodes count as found; in rows with \"after five",
-        "screens\", SLOWED nodes count, too. In these rows, a node varies by 0.3 % from screen to screen, and",
-        "a slow node is slow only in the last screen. \"Right kernel\" is the share of the found slow nodes for",
-        "which the report names the slow kernel. If there is no slow node, each finding is false, and the",
-        "precision is 0. A dash means that there is nothing to count. The last column counts only runs of the",
-        "last screen.\n",
+        "screens. In each screen, all nodes run each kernel in three rounds. In the last (or only) screen,",
+        "the suspects of a kernel then run this kernel in four more rounds, together with five other nodes.",
+        "The simulation makes run records, and the code of `pmmpi screen` judges them. For each kernel,",
+        "independently of the other kernels, ln T has a normal distribution with a standard deviation of",
+        "1.5 % between nodes and of 0.3 % between runs. 1 % of the runs are 10 to 30 % slower. 1 % of the",
+        "nodes are slow in one kernel (none in rows with \"no slow node\"). SLOW nodes count as found; in rows",
+        "with \"after five screens\", SLOWED nodes count, too. In the rows with \"after five screens\", a node",
+        "varies by 0.3 % from screen to screen, and a slow node is slow only in the last screen. \"Right",
+        "kernel\": of the found slow nodes, the share for which the report names the slow kernel. If there is",
+        "no slow node, each finding is false, and the precision is 0. A dash means that there is nothing to",
+        "count. The last column counts only runs of the last (or only) screen.\n",
     ] {
         println!("{line}");
     }

@@ -16,39 +16,44 @@ pub fn print() {
         "and nodes by 1.5 %. Counters vary by 10 % between the runs of a node, and by 10 % between nodes; a"
     );
     println!(
-        "third of the {OTHERS} counters count only few events. Slow runs are 10 to 30 % slower. If a row names no"
+        "third of the {OTHERS} counters count only few events. Slow runs are 10 to 30 % slower than other runs. If"
     );
     println!(
-        "other values, 1 % of the runs are slow, and in slow runs, the two counters count 1.5 to 2.2 times as"
+        "a row names no other share, 1 % of the runs are slow. If a row names no other relation, the two"
     );
     println!(
-        "much, as in the SC18 paper ([method.md](method.md#why-causes)). In the row with constant counts per"
+        "counters count 1.5 to 2.2 times as much in slow runs as in other runs, like the counters in the SC18"
     );
-    println!("second, the two counters are proportional to the time, with a variation of 3 %. In rows with");
     println!(
-        "\"nothing\", no counter and no fact goes with slowness. In the row with DIMMs, only the number of"
+        "paper ([method.md](method.md#why-causes)). In the row with constant counts per second, the two"
     );
-    println!("DIMMs goes with slowness.");
+    println!(
+        "counters are proportional to the time, with a variation of 3 %. In rows with \"nothing\", no counter"
+    );
+    println!(
+        "and no fact goes with slowness. In the row with DIMMs, only the number of DIMMs goes with slowness."
+    );
     println!();
     println!(
-        "A finding, within or between nodes, is false if the counter or fact has nothing to do with the time."
+        "\"Within nodes\" refers to the comparison of runs of the same node, and \"between nodes\" to the"
     );
     println!(
-        "In the row with DIMMs, the two counters have nothing to do with the time either, so a finding of one"
+        "comparison of nodes. A finding, within or between nodes, is false if the counter or fact has nothing"
+    );
+    println!("to do with the time. In the row with DIMMs, the two counters have nothing to do with the time");
+    println!(
+        "either, so a finding of one of these counters is false, too. \"Only counts longer\": of the found"
     );
     println!(
-        "of these counters is false, too. \"Only counts longer\" is the share of the found counters that the"
+        "counters, the share that the report marks with \"=time\". For such a counter, the report finds no"
     );
     println!(
-        "report marks with \"=time\". For such a counter, the report finds no higher count per second in slow"
+        "higher count per second in slow runs: perhaps the count is higher only because the run is longer."
     );
     println!(
-        "runs: perhaps the count is higher only because the run is longer. \"Mean rho\" is the mean correlation"
+        "\"Mean rho\" is the mean correlation (rho) of the two counters with the time. \"Intervals that contain"
     );
-    println!(
-        "(rho) of the two counters with the time. \"Intervals that contain the true value\" is the share of the"
-    );
-    println!("intervals of rho that contain the mean rho.\n");
+    println!("the true value\": of the intervals of rho, the share that contains the mean rho.\n");
     println!(
         "| case | fleets | found within nodes | fact found between nodes | only counts longer | mean rho | \
          intervals that contain the true value | classes with a false finding | \

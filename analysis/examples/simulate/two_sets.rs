@@ -77,12 +77,13 @@ fn compared(random: &mut Random, how: How, nodes: usize, runs: usize, by: f64) -
 pub fn print() {
     println!("\n## Two sets of runs\n");
     println!(
-        "`pmmpi compare`: runs vary by {:.1} %, and sessions of a node by {:.1} %; {EXPERIMENTS} comparisons in each row.\n\
-         In rows with \"each\", each set has sessions of its own. In the columns \"equal sets\", both sets have\n\
-         the same true time, so each difference that pmmpi finds is false. \"Smallest visible difference\" is\n\
-         the mean of the column VISIBLE over the comparisons of equal sets. For the last column, the\n\
-         simulation repeats each comparison with new runs: the true times of the two sets now differ by the\n\
-         value of VISIBLE in this comparison (not by the mean).\n",
+        "`pmmpi compare`: runs vary by {:.1} %, and sessions of a node by {:.1} %. Each row has {EXPERIMENTS} comparisons;\n\
+         the shares in the table are shares of these comparisons. In rows with \"each\", each set has sessions\n\
+         of its own. In the columns \"equal sets\", both sets have the same true time, so each difference that\n\
+         pmmpi finds is false. \"Smallest visible difference\" is the mean of the column VISIBLE over the\n\
+         comparisons of equal sets. For the last column, the simulation repeats each of these comparisons\n\
+         with new runs. In the repeated comparison, the true times of the two sets differ by the value of\n\
+         VISIBLE in the first comparison (not by the mean).\n",
         SIGMA * 100.0,
         SESSIONS * 100.0
     );

@@ -10,16 +10,16 @@ const HEAD: &str = "\
 This page is generated from src/events/metrics/metrics.toml and src/events/metrics/cpus/*.toml. After a change there,
 `PMMPI_WRITE_DOCS=1 cargo test --release --workspace --exclude pmmpi-runner --lib metrics` writes the page again.
 
-Each name in a formula is a quantity (section [Quantities](#quantities)) or a name of the processor's event table. In
-this table, each name has an event, a formula, or the reason why there is neither. A table that is like another table
-shows only the differences: `dropped` marks a name that the other table has, but this table does not have. If the table
-has no event for a name, you can count an event under this name, for example `--events
+Each name in a formula is a quantity (section [Quantities](#quantities)) or a name of the processor's event table. An
+event table gives for each name an event, a formula, or the reason why there is neither. If an event table is like
+another event table, this page shows only the differences: `dropped` marks a name that exists only in the other table.
+If the table has no event for a name, you can choose an event, and count it under this name, for example `--events
 cpu/event=0x41,name=dc_misses/`. pmmpi then uses this count.
 
 The value of a metric has the worst [quality](measuring.md#counters) of the counts in the formula: exact is better than
-scaled, and scaled is better than partial. A missing value has a reason, for example the missing count, the divisor
-that is 0, or the check that failed. pmmpi draws no conclusion from a count if its counter ran for less than a fifth of
-the time, or if `pmmpi validate` found the event unusable.
+scaled, and scaled is better than partial. If a metric has no value, the report gives the reason, for example a missing
+count, a divisor that is 0, or a failed check. pmmpi draws no conclusion from a count if its counter ran for less than a
+fifth of the time, or if `pmmpi validate` found the event unusable.
 
 pmmpi computes the metrics of the group `smt` for each core of a node, even if the program does not use the core. These
 metrics use the counts of the core's hardware threads, and the TSC of the rank that counted on this node. The value of a
@@ -29,28 +29,29 @@ another. If the mean leaves out cores, the value is partial, and its reason give
 In the metrics of a run, a count includes what the column `where` of the event table names:
 
 - task: only the program's own threads and child processes, on all hardware threads on which they run;
-- core: everything, including other programs, that runs on the hardware threads that the ranks of a node may use;
+- core: everything that runs on the hardware threads that the ranks of a node may use, so also other programs;
 - a core's first (or second) hardware thread: everything that runs there, for each core of the run's nodes;
-- socket: everything, including other programs, that runs on all sockets of the run's nodes.
+- socket: everything that runs on the sockets of the run's nodes, so also other programs.
 
 Task, core and socket are scopes. pmmpi does not divide a count of scope socket by a count of scope task. If the L3
-cache itself counts its requests and misses, these counts have the scope socket. Then `l3_miss_rate` has no value,
-because it divides by instructions (scope task). But `l3_miss_ratio` has a value, because it divides by requests.
+cache itself counts its requests and misses, these two counts have the scope socket. Then `l3_miss_rate` has no value:
+this metric divides the misses by the instructions (scope task). But `l3_miss_ratio` has a value: this metric divides
+the misses by the requests.
 
 ";
 
 const WORKED: &str = "\
 ## The worked tables of AMD-2008
 
-Section 5 of AMD-2008 has the results of two programs, called classic and improved. The tables of this section contain
+Section 5 of AMD-2008 has the results of two programs, called classic and improved. The tables of section 5 contain
 numbers of samples. A count is the number of samples, multiplied by the sampling period. (pmmpi itself does not sample.)
-pmmpi's tests reproduce, to the printed digits, every value that the tables compute from the samples. Some points need
-an explanation:
+The tables also contain values that AMD computed from the samples. pmmpi's tests reproduce each of these values to the
+printed digits. Some points need an explanation:
 
 - \"Elapsed time\" in these tables comes from a clock and not from counts; \"Seconds\" in section 5.2 is
   `seconds_by_cycles`.
-- Section 5.2 divides by the printed Seconds, which are rounded to four places. Without this rounding, five of the six
-  bandwidths differ from the printed values:
+- To compute the bandwidths, section 5.2 divides by the printed Seconds, which are rounded to four decimal places.
+  Without this rounding, five of the six bandwidths differ from the printed values:
 
   | bandwidth, MB/s | classic | improved |
   |---|---|---|

@@ -63,8 +63,8 @@ fn what_is_missing_says_which_and_why() {
     let seconds = metric(&zen2(), &ranks, "seconds_by_cycles").reason().unwrap();
     assert_eq!(
         seconds,
-        "no value for tsc_hz (Rate of the TSC. Arm has no TSC, and the rate of its generic timer is unrelated \
-         to the clock of the cores)"
+        "no value for tsc_hz (Rate of the TSC. On Arm, this has no value: Arm has no TSC, and the rate of Arm's \
+         generic timer is unrelated to the clock of the cores)"
     );
     assert!(reason("smt_both").starts_with("Zen has no event that counts the cycles in which at least one"));
     assert_eq!(reason("smt_both_upper"), "ref_cycles_a: the run did not count this event");
