@@ -72,7 +72,7 @@ fn a_late_rank_is_named(mpi: Mpi) {
         let message = late[0]["message"].as_str().unwrap();
         assert!(
             message.starts_with("the other 2 nodes waited at least 0.")
-                && message.contains(" s for node1, ")
+                && message.contains(" of the elapsed time) for node1; ")
                 && late.len() == 1,
             "{message}"
         );

@@ -124,7 +124,7 @@ pub fn read_after(
         let folders = [archive.to_owned()];
         importers::read_beside(&mut reading.building, &folders, &folders, &plain);
         if let Some(file) = reading.building.files_unusable().first() {
-            return Err(format!("{} {}: repair or remove this file", file.path.display(), file.reason));
+            return Err(format!("{} {}. Repair or remove this file", file.path.display(), file.reason));
         }
         if let Some(other) = reading.building.first_of_others() {
             return Err(format!(

@@ -264,7 +264,7 @@ fn a_node_that_is_too_fast_is_named() {
     let text = out(&report(&["report", path]));
     assert!(
         text.contains(
-            "1 of 24 nodes much faster than its class (check its results and its configuration): n07"
+            "1 of 24 nodes is much faster than its class (check its results and its configuration): n07"
         ),
         "{text}"
     );

@@ -213,7 +213,7 @@ fn an_archive_is_what_it_was_asked_to_be() {
     let refused = export(&[&csv], &name);
     assert_eq!(refused.status.code(), Some(1));
     assert!(err(&refused).contains("damaged.parquet is damaged:"), "{}", err(&refused));
-    assert!(err(&refused).contains("repair or remove this file"), "{}", err(&refused));
+    assert!(err(&refused).contains("Repair or remove this file"), "{}", err(&refused));
     std::fs::remove_file(&damaged).unwrap();
     assert_eq!(
         common::out(&export(&[&csv], &name)),

@@ -30,7 +30,7 @@ fn a_plugin_has_one_line_and_four_statuses() {
     let (status, text) = nagios(&slow, &[]);
     let line = text.lines().next().unwrap();
     assert!(
-        status == 2 && line.starts_with("PMMPI CRITICAL - 1 of 12 nodes slower than its class: n/00 +"),
+        status == 2 && line.starts_with("PMMPI CRITICAL - 1 of 12 nodes is slower than its class: n/00 +"),
         "{text}"
     );
     // What follows this character is performance data.

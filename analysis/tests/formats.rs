@@ -394,7 +394,7 @@ fn a_page_shows_where_nodes_lie() {
         "{texts:?}"
     );
     assert!(texts.contains(&"median"), "{texts:?}");
-    assert!(texts_of("h1")[0].starts_with("2 of 24 nodes slower than their class: n05 +"), "{html}");
+    assert!(texts_of("h1")[0].starts_with("2 of 24 nodes are slower than their class: n05 +"), "{html}");
     let policy = elements.iter().find(|e| e[1]["http-equiv"] == "Content-Security-Policy").unwrap();
     assert!(policy[1]["content"].as_str().unwrap().starts_with("default-src 'none'"));
     assert!(html.matches("http://").count() == html.matches("http://www.w3.org/2000/svg").count());

@@ -83,8 +83,7 @@ fn a_small_case_is_as_worked_by_hand() {
     assert_eq!((&nodes[1]["ranks"], &nodes[1]["last_rank"]), (&json!(2), &json!(1)));
     let warning = said["warnings"].as_array().unwrap().iter().find(|w| w["code"] == "late-node").unwrap();
     let message = warning["message"].as_str().unwrap();
-    let expected =
-        "the other 2 nodes waited at least 0.1890 s for b, 62.8 % of the job; rank 3 of this node came last";
+    let expected = "the other 2 nodes waited at least 0.1890 s (62.8 % of the elapsed time) for b; rank 3 of this node came last";
     assert_eq!(message, expected);
     let text = reported(&[run], "text");
     assert!(

@@ -331,7 +331,9 @@ fn nodes_are_not_avoided_because_of_their_work() {
     let path = file.to_str().unwrap();
     let text = out(&report(&["report", path]));
     assert!(
-        text.contains("measured together, so the report cannot tell whether the node or the work changed"),
+        text.contains(
+            "measured together, so the report cannot find out whether the node or the work changed"
+        ),
         "{text}"
     );
     assert_eq!(out(&report(&["report", path, "--format", "exclude"])), "");

@@ -250,7 +250,8 @@ fn a_slewed_clock_is_named_and_widens_the_bounds() {
     assert_eq!(warning["code"], "slewed-clock");
     assert_eq!(
         warning["message"],
-        "the clock of a was 2000 ppm too fast during the run; the bounds of the run allow for 2100 ppm"
+        "the clock of a was 2000 ppm too fast during the run; the bounds of the run are valid for rate errors of up \
+         to 2100 ppm"
     );
     // 10.02 / 1.0001
     assert_eq!(run("steady")["elapsed"]["lower_ns"], json!(10_018_998_100i64));

@@ -232,5 +232,5 @@ fn a_limit_below_the_turbo_step_is_what_may_be_expected() {
     assert!(!codes(&run).contains(&"below-turbo-step".to_owned()));
     run.nodes[0].facts.as_mut().unwrap().settings.frequency_limits_hz = Some([1_000_000_000, 2_500_000_000]);
     let raised = flags(&run).into_iter().find(|[code, _]| code == "below-turbo-step").unwrap();
-    assert!(raised[1].contains("the highest frequency that is set is 2.50 GHz"), "{raised:?}");
+    assert!(raised[1].contains("the configured maximum frequency is 2.50 GHz"), "{raised:?}");
 }

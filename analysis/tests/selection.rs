@@ -174,7 +174,7 @@ fn selected_nodes_without_runs_are_named() {
     let path = folder.put("f.csv", csv());
     let warnings = |args: &[&str]| selected(&path, args)["warnings"].to_string();
     let named = warnings(&["--node", "n1,n[98-99]"]);
-    assert!(named.contains("--node: there is no selected run on 2 nodes: n98, n99"), "{named}");
+    assert!(named.contains("--node names 2 nodes without a selected run: n98, n99"), "{named}");
     assert!(!warnings(&["--node", "n1,n2"]).contains("unknown-node"));
 }
 

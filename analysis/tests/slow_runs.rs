@@ -116,7 +116,7 @@ fn each_slow_run_has_its_cause() {
             assert!(cpu.starts_with("Intel") || !run.to_string().contains("snoop"), "{run}");
         }
         assert!(right * 100 >= runs.len() * 97, "{right} of {}", runs.len());
-        let line = format!("1900 runs slower than the other runs of their nodes; causes: {of_fills} (");
+        let line = format!("1900 runs are slower than the other runs of their nodes; causes: {of_fills} (");
         assert!(text.contains(&line), "{text}");
         let throttled = runs.iter().find(|run| run["cause"] == "frequency/throttling").unwrap();
         let told = throttled["cause_text"].as_str().unwrap();
@@ -212,7 +212,9 @@ fn the_spread_of_runs_is_told() {
     assert_eq!(curve.matches('H').count(), 101);
     let text = out(&report(&["report", path]));
     assert!(
-        text.contains("400 runs: the fastest took 100.000 s; 50 % are slower by at least 2.5 %, "),
+        text.contains(
+            "400 runs: the fastest took 100.000 s; 50 % are slower than the fastest by at least 2.5 %, "
+        ),
         "{text}"
     );
     assert!(text.contains("1 % by at least 5.0 %, the slowest by 15.0 %"), "{text}");

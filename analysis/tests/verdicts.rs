@@ -177,8 +177,11 @@ fn the_first_lines_say_what_is_wrong() {
     fleet("", 0, &nodes(30, 7, one_node_and_one_run)).iter().for_each(|run| _ = folder.write(run));
     let text = out(&report(&["report", folder.path().to_str().unwrap()]));
     let lines: Vec<&str> = text.lines().collect();
-    assert!(lines[2].starts_with("1 of 30 nodes slower than its class: n005 +7.9 % (at least +7."), "{text}");
-    assert!(lines[3].starts_with("1 of 210 runs slower than the other runs of its node"), "{text}");
+    assert!(
+        lines[2].starts_with("1 of 30 nodes is slower than its class: n005 +7.9 % (at least +7."),
+        "{text}"
+    );
+    assert!(lines[3].starts_with("1 of 210 runs is slower than the other runs of its node"), "{text}");
     let first = &lines[..24];
     assert!(first.iter().any(|line| line.contains("-n009-3") && line.contains("n009")), "{text}");
     assert!(first.iter().any(|line| line.starts_with("n005") && line.ends_with("SLOW")), "{text}");

@@ -256,7 +256,7 @@ fn few_nodes_have_no_level() {
     assert_eq!(found.with_history("SLOWED").len(), 4, "{}", found.text);
     assert!(found.nodes().all(|node| node["history"]["relative_to_class"] == false));
     assert!(found.text.contains(
-        "; too few nodes of some classes were measured together, so the report cannot tell whether the nodes or the \
+        "; too few nodes of some classes were measured together, so the report cannot find out whether the nodes or the \
          work changed"
     ));
     let two: String = few
@@ -266,7 +266,7 @@ fn few_nodes_have_no_level() {
     let found = Found::of(&two, &[]);
     assert!(
         found.text.contains(
-            "; too few nodes of its class were measured together, so the report cannot tell whether the node or the work \
+            "; too few nodes of its class were measured together, so the report cannot find out whether the node or the work \
              changed"
         ),
         "{}",
@@ -383,7 +383,7 @@ fn a_node_measured_again_alone_is_told_in_seconds() {
         ..Cell::default()
     });
     let found = Found::of(&fleet, &[]);
-    let line = "the report judges all nodes by earlier sessions; HISTORY does not contain the latest session; \
+    let line = "the report judges all nodes by earlier sessions; the column HISTORY ignores the latest session; \
                 without a correction for the class, n03 is 8.";
     assert!(found.text.contains(line), "{}", found.text);
     let again = &found.json["classes"][0]["measured_again"][0];

@@ -345,8 +345,8 @@ impl From<LevelArg> for Level {
 /// What makes a report fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum FailOn {
-    /// A node is slower than its class, its peers or its own earlier sessions; or a kernel of a screen computed
-    /// a wrong result
+    /// A node is slower than its class, than its peers, or than in its earlier sessions; or a kernel of a screen
+    /// computed a wrong result
     Slow,
     /// A node is slow or may be slow; or a kernel of a screen failed or computed a wrong result
     Suspect,

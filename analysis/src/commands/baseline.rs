@@ -67,8 +67,8 @@ impl Baseline {
         Err(unusable(
             &self.paths,
             &format!(
-                "The baseline has no time of {} with the options and the ranks per node of this screen. Start \
-                 the screen with the kernels and options of the baseline, or name another baseline",
+                "The baseline has no time of {} that was measured with the options and the ranks per node of this \
+                 screen. Start the screen with the kernels and options of the baseline, or name another baseline",
                 names.join(", ")
             ),
         ))

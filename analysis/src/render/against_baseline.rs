@@ -28,7 +28,7 @@ pub fn sentences(screen: &ScreenReport) -> Vec<String> {
         let why = of.null_reasons.get("moved")?;
         let class = difference(of, all).map(|class| format!(" ({class})")).unwrap_or_default();
         Some(format!(
-            "pmmpi cannot tell whether the class of {}{class} changed: {why}",
+            "pmmpi cannot find out whether the class of {}{class} changed: {why}",
             shortened(&of.kernel)
         ))
     }));

@@ -32,7 +32,7 @@ pub fn of(report: &Report) -> Vec<String> {
     // If some nodes are not judged, a sentence of its own counts all nodes.
     let of_all = if accounted.judged == accounted.all() { Some(count(judged, "node")) } else { None };
     for (verdicts, one, several) in [
-        (&[Verdict::Slow, Verdict::SlowTail][..], "slower than its class", "slower than their class"),
+        (&[Verdict::Slow, Verdict::SlowTail][..], "is slower than its class", "are slower than their class"),
         (
             &[Verdict::Suspect][..],
             "may be slow, but this is not certain",
@@ -40,13 +40,13 @@ pub fn of(report: &Report) -> Vec<String> {
         ),
         (
             &[Verdict::Unusual][..],
-            "slower than its class, but perhaps by less than the limit (--delta)",
-            "slower than their class, but perhaps by less than the limit (--delta)",
+            "is slower than its class, but perhaps by less than the limit (--delta)",
+            "are slower than their class, but perhaps by less than the limit (--delta)",
         ),
         (
             &[Verdict::Fast][..],
-            "much faster than its class (check its results and its configuration)",
-            "much faster than their class (check their results and their configuration)",
+            "is much faster than its class (check its results and its configuration)",
+            "are much faster than their class (check their results and their configuration)",
         ),
     ] {
         let nodes: Vec<&NodeReport> =
@@ -117,9 +117,9 @@ pub fn of(report: &Report) -> Vec<String> {
     answer.extend(accounted::small_sessions(report));
     if !report.slow_runs.is_empty() {
         let (slow, all) = (report.slow_runs.len(), count(report.runs_of_nodes, "run"));
-        let node = if slow == 1 { "its node" } else { "their nodes" };
+        let (are, node) = if slow == 1 { ("is", "its node") } else { ("are", "their nodes") };
         let causes = causes_of_runs(report);
-        answer.push(format!("{slow} of {all} slower than the other runs of {node}{causes}"));
+        answer.push(format!("{slow} of {all} {are} slower than the other runs of {node}{causes}"));
     }
     answer.extend(flaky(report));
     answer.extend(own_history::drift(report));

@@ -15,8 +15,8 @@ pub fn of_classes(report: &Report) -> BTreeMap<&str, String> {
     report.classes.iter().filter_map(|class| Some((class.class.as_str(), of(class)?))).collect()
 }
 
-/// For example "1900 runs: the fastest took 98.3 s; 50 % are slower by at least 1.9 %, 10 % by at least
-/// 4.2 %, 1 % by at least 8.3 %, the slowest by 12.1 %".
+/// For example "1900 runs: the fastest took 98.3 s; 50 % are slower than the fastest by at least 1.9 %, 10 % by at
+/// least 4.2 %, 1 % by at least 8.3 %, the slowest by 12.1 %".
 fn of_spread(spread: &RunSpread) -> String {
     let by = |part: &str| percent(spread.slowdown.get(part).copied().unwrap_or_default());
     let session =
@@ -26,8 +26,8 @@ fn of_spread(spread: &RunSpread) -> String {
         false => String::new(),
     };
     format!(
-        "{} runs{session}: the fastest took {} s; 50 % are slower by at least {}, 10 % by at least \
-         {}{hundredth}, the slowest by {}",
+        "{} runs{session}: the fastest took {} s; 50 % are slower than the fastest by at least {}, 10 % by at \
+         least {}{hundredth}, the slowest by {}",
         spread.runs,
         seconds(spread.fastest_s),
         by("p50"),

@@ -56,7 +56,7 @@ pub fn answer(screen: &ScreenReport) -> Vec<String> {
     for (verdicts, one, several) in [
         (&[Wrong][..], "computed a wrong result", "computed wrong results"),
         (&[Slow, SlowTail], "is slower than its class", "are slower than their class"),
-        (&[Slowed], "is slower than it was", "are slower than they were"),
+        (&[Slowed], "is slower than in earlier screens", "are slower than in earlier screens"),
         (&[Failed], failed, failed),
         (&[Suspect, Unusual], "may be slow, but this is not certain", "may be slow, but this is not certain"),
         (&[Fast], "is much faster than its class", "are much faster than their class"),

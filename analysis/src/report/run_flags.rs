@@ -80,20 +80,21 @@ impl RunFlag {
     pub fn meaning(self) -> &'static str {
         match self {
             Self::UnboundRanks => {
-                "a node has several ranks, and one or more of them are not bound: the Linux kernel may move an unbound rank to any \
-                 hardware thread of the node. Bind ranks, for example with `mpirun --bind-to core` or \
-                 `srun --cpu-bind=cores`"
+                "a node has several ranks, and one or more of them are not bound: the Linux kernel may move an \
+                 unbound rank to any hardware thread of the node. Bind ranks, for example with `mpirun \
+                 --bind-to core` or `srun --cpu-bind=cores`"
             }
             Self::OverlappingRanks => {
-                "ranks are bound to too few hardware threads, so ranks share a hardware thread: check how the \
+                "ranks are bound to too few hardware threads, so some ranks share a hardware thread: check how the \
                  launcher binds the ranks"
             }
             Self::MoreRanksThanCores => {
-                "the ranks of a node may use fewer cores than there are ranks, so ranks share cores. If these ranks may \
-                 also use fewer hardware threads than there are ranks, ranks wait for each other"
+                "a node has more ranks than cores on which these ranks may run, so ranks share cores. If a node also has \
+                 more ranks than hardware threads on which these ranks may run, ranks wait for each other"
             }
             Self::MovedRanks => {
-                "a rank began its work on one core, and ended its work on another core: the Linux kernel moved the rank"
+                "a rank began its work on one core, and ended its work on another core: the Linux kernel moved \
+                 the rank"
             }
             Self::UnequalNodes => {
                 "the nodes of the run differ in facts that may change their speed: `pmmpi show` prints all facts"
@@ -104,11 +105,11 @@ impl RunFlag {
             }
             Self::BelowTurboStep => {
                 "cores ran more than 5 % below the frequency that they could reach. This frequency is the \
-                 lower of two: the turbo step (the highest frequency for this number of active cores), and \
-                 the maximum frequency that is set. Look at power and temperature, at wide vector \
-                 instructions (they lower the turbo step), and at other programs on the sockets. The report \
-                 does not show this flag if turbo is off on a node, or if the fact `turbo_steps` of a node \
-                 is unknown (only root can read it)"
+                 lower of two: the turbo step (the highest frequency for this number of active cores), and the \
+                 configured maximum frequency. Look at power and temperature, at wide vector instructions (they \
+                 lower the turbo step), and at other programs on the sockets. The report does not show this \
+                 flag if turbo is off on a node, or if the fact `turbo_steps` of a node is unknown (only root \
+                 can read it)"
             }
             Self::ShortEntries => {
                 "the entries of a region took less than 1 ms on average: their counts contain a part of the \

@@ -39,20 +39,21 @@ codes! {
         "A file of an archive has no columns `class.*`. So `--class-by` has no effect on the runs of this \
          file."
         "Export the runs again, or make the report of the archive without --class-by."
-        "a file of an archive lacks the columns class.*, so --class-by has no effect on its runs: these runs keep \
-         the class that the file names, or have no class"
+        "a file of an archive lacks the columns class.*, so --class-by has no effect on its runs: these runs \
+         keep the class that the file names, or are in the class undeclared"
     BimodalClass "bimodal-class"
-        "The nodes of a class form two groups: perhaps the class has two kinds of nodes."
+        "The nodes of a class form a fast group and a slow group: perhaps the class has two kinds of nodes."
         "If the class has two kinds of nodes, give each kind its own label: nodes with different labels are in \
          different classes."
         "90 nodes of a class are fast and 10 nodes are 6.0 % slower (./hpl)"
     ClassMoved "class-moved"
         "Most nodes of a class became slower."
         "Look for a change that affects all nodes: in the program, its libraries or the system."
-        "most nodes have been 3.0 % slower since session s31: drift does not show this change, because drift compares each \
-         node with the other nodes (./hpl)"
+        "most nodes have been 3.0 % slower since session s31: drift does not show this change, because drift \
+         compares each node with the other nodes (./hpl)"
     CompositionChanged "composition-changed"
-        "Two sessions measured different nodes of a class: more than 10 % of the nodes differ."
+        "The nodes of a class differ between two sessions: more than 10 % of the nodes are in only one of the \
+         two sessions."
         "Do nothing if nodes were added or removed on purpose."
         "session s31 lacks 20 nodes of session s30 and has 0 new nodes: for drift, the report uses only nodes \
          that were measured in several sessions (./hpl)"
@@ -65,8 +66,9 @@ codes! {
         "Nodes of a class have different numbers of hardware threads, or a kernel of a screen used different \
          numbers of hardware threads on nodes of a class. This difference alone can make a node slower or \
          faster."
-        "Look for the reason: SMT, cores that are offline, a cgroup, a bound rank (--cores rank). If the nodes differ on \
-         purpose, compare only equal nodes: pmmpi report --class-by cpu,microcode,memory,kernel,command,ranks,labels,hardware_threads."
+        "Look for the reason: SMT, cores that are offline, a cgroup, a bound rank (--cores rank). If the nodes \
+         differ on purpose, compare only equal nodes: pmmpi report --class-by \
+         cpu,microcode,memory,kernel,command,ranks,labels,hardware_threads."
         "nodes of a class use different numbers of hardware threads: 64 on 18 nodes, 32 on 2 nodes (n03, n07)"
     CutSession "cut-session"
         "The time of `--since` is inside a session, so the report has only the later runs of this session."
@@ -81,9 +83,9 @@ codes! {
         "Successive runs of a node are alike, so they give less information than the same number of independent \
          runs. The verdicts take this into account. The intervals of medians do not: these intervals are too \
          narrow."
-        "Leave more time between the runs of a node. For example, use `pmmpi repeat --compare`, which runs a \
-         second launch command between two runs. Or start the launches one by one, with pauses, and give all \
-         runs the same label `session`."
+        "Leave more time between the runs of a node. For example, use `pmmpi repeat --compare`, which starts \
+         another command between two runs of the first command. Or start the launches one by one, with pauses, \
+         and give all runs the same label `session`."
         "successive runs of a node are alike (correlation 0.6): 7 runs of a node give as much information as \
          2.1 independent runs; the 98.4 % interval of a median contains the true median with a probability of \
          only about 82 % (./hpl)"
@@ -120,12 +122,13 @@ codes! {
         "Measure the suspects again, together with at least 3 nodes of the class that were OK or FAST in an \
          earlier session. If the message says that the times are too coarse, use times with more digits: \
          the unit of the last digit must be below 0.5 % of the time."
-        "session s2 has 20 suspects, and 0 nodes that were OK or FAST before; a comparison needs 3 such nodes; suspects \
-         keep their earlier verdicts (./hpl)"
+        "session s2 has 20 suspects, and 0 nodes that were OK or FAST before; a comparison needs 3 such nodes; \
+         suspects keep their earlier verdicts (./hpl)"
     FewRounds "few-rounds"
         "A node has fewer than 3 runs of a kernel in a screen: differences may be noise. With so few runs, \
          the comparison with the class gives only OK or SUSPECT."
-        "Screen more rounds: --rounds 3+4 (three rounds of all nodes, and four more rounds of suspects) or --rounds 7."
+        "Screen more rounds: --rounds 3+4 (three rounds of all nodes, and four more rounds of suspects) or \
+         --rounds 7."
         "n0222 has only 1 run of a kernel, but the report needs 3"
     FewRuns "few-runs"
         "A node has fewer than 5 runs in a class: differences may be noise. With so few runs, the \
@@ -146,7 +149,8 @@ codes! {
     ForeignFiles "foreign-files"
         "pmmpi did not read some files of a folder: pmmpi does not know the format of these files, or they \
          are run files in a subfolder."
-        "docs/import.md lists what pmmpi reads from each tool's files. To read run files, name the folder that contains them."
+        "docs/import.md lists what pmmpi reads from each tool's files. To read run files, name the folder that \
+         contains them."
         "pmmpi cannot read the format of 2 files: a.txt, b.bin"
     IncompleteRun "incomplete-run"
         "Not every rank reached the end barrier, so pmmpi cannot bound the elapsed time."
@@ -164,20 +168,21 @@ codes! {
         "Check the options of the kernel (for example --disk, --memory or --blas) or the program. Then check \
          what all nodes share. In a screen of one node, the node itself may be the reason: screen this node \
          together with other nodes."
-        "the kernel disk failed on all 4 nodes in all rounds; on n1: Cannot create /nowhere/.pmmpi-screen-1f: No such \
-         file or directory (os error 2); choose an existing folder in which you may write"
+        "the kernel disk failed on all 4 nodes in all rounds; on n1: Cannot create /nowhere/.pmmpi-screen-1f: \
+         No such file or directory (os error 2); choose an existing folder in which you may write"
     LateNode "late-node"
         "The other nodes waited for one node at the end barrier, for at least 1 % of the job's elapsed \
          time."
-        "Either the node is slow, or it has more work. To find out which of the two is true, compare other runs \
-         and regions (`node_waits` in --format json)."
-        "the other 3 nodes waited at least 1.50 s for n0222, 5.0 % of the job; rank 7 of this node came last"
+        "Either the node is slow, or it has more work than the other nodes. To find out which of the two is \
+         true, compare other runs and regions (`node_waits` in --format json)."
+        "the other 3 nodes waited at least 1.50 s (5.0 % of the elapsed time) for n0222; rank 7 of this node \
+         came last"
     LaterSessions "later-sessions"
         "The input of a screen has sessions that began after this screen. Perhaps another screen has written to \
-         the archive meanwhile, or the clock of a screen was wrong. The report does not count these sessions: it \
+         the archive meanwhile, or the clock of a screen was wrong. The report does not use these sessions: it \
          judges each node by this screen and by earlier sessions."
         "Do nothing if another screen began meanwhile. Otherwise check the clock of the first node of each screen."
-        "the input has 1 session that began after this screen: the report does not count it"
+        "the input has 1 session that began after this screen: the report does not use it"
     MediansBehind "medians-behind"
         "With `--since`, the report takes the history of nodes from the medians of the archive. These medians \
          lack some of the archive's runs."
@@ -195,8 +200,8 @@ codes! {
         "Read the file with `pmmpi report` of the version that wrote the file, or of a later version."
         "run.pmr: has schema 9, but this pmmpi reads only schemas up to 7: use a newer pmmpi"
     NoPlaces "no-places"
-        "Some runs have no counts by place, because another tool measured the runs, or because the archive has no \
-         places. The report cannot show what was counted at each core or rank of these runs."
+        "Some runs have no counts by place, because another tool measured the runs, or because their archive \
+         lacks these counts. The report cannot show what was counted at each core or rank of these runs."
         "If the runs are in an archive, export their run files again with `pmmpi export --places`."
         "3 runs of an archive have no counts by place, for example 20261101T120000Z-n1-7-1c"
     NoRunFiles "no-run-files"
@@ -224,15 +229,17 @@ codes! {
          hardware, or ends before it has read the hardware."
         "the run has no record of the hardware of n0222"
     NoiseFloor "noise-floor"
-        "The report cannot detect a node that is slower by --delta, because times vary too much or their \
-         bounds are too far apart."
+        "The report cannot detect a node that is slower than its class by --delta, because times vary too much \
+         or their bounds are too far apart."
         "Measure longer work, or more runs."
-        "a node's median is uncertain by 13.4 %: the report cannot detect a node that is 3.0 % slower (./hpl)"
+        "a node's median is uncertain by 13.4 %: the report cannot detect a node that is 3.0 % slower than its \
+         class (./hpl)"
     NotInTurns "not-in-turns"
-        "Runs of A and B did not take turns: a change of the machine between A and B counts as a difference."
+        "A and B were not measured in turns: a change of the machine between A and B looks like a difference \
+         between A and B."
         "Measure A and B in turns: A, B, A, B."
-        "A and B did not take turns (3 of 3 comparisons): a change of the machine between A and B counts as a \
-         difference"
+        "A and B were not measured in turns (in 3 of 3 comparisons): a change of the machine between A and B \
+         looks like a difference between A and B"
     OtherVersion "other-version"
         "A partial run was written by another version of pmmpi."
         "Read the partial run with `pmmpi report` of the version that measured the run."
@@ -246,21 +253,21 @@ codes! {
         "Compare regions only between runs that pause in the same places."
         "MPI_Pcontrol(0) paused the regions on 2 of 4 ranks; the longest pause was on rank 1: 0.500000 s"
     ProbesLeftOut "probes-left-out"
-        "pmmpi did not record some entries of probes: a thread uses too many names, nests probes too deeply, or does not end \
-         an entry."
+        "pmmpi did not record some entries of probes: a thread uses too many names, nests probes too deeply, or \
+         does not end an entry."
         "Use few names, one for each kind of work. End each probe in the thread and in the function that \
          began it."
         "12 entries of probes are missing: pmmpi records only the first 254 names of a thread, 32 levels of \
          nesting, and entries that end"
     RegionsLeftOut "regions-left-out"
-        "pmmpi did not count some entries of regions: the program uses too many region names, it nests regions too deeply, or \
-         a barrier failed."
+        "pmmpi did not count some entries of regions: the program uses too many region names, it nests regions \
+         too deeply, or a barrier failed."
         "Use few region names, one for each kind of work, and end each region that the program begins."
         "pmmpi did not count 12 entries of regions: it counts only the first 255 region names and 64 levels \
          of nesting, and leaves out entries with a failed barrier"
     RejectedRows "rejected-rows"
-        "pmmpi leaves out some rows or values of a file, because they are not valid, or because an earlier \
-         row is of the same run."
+        "pmmpi leaves out some rows or values of a file, because they are not valid, or because an earlier row \
+         belongs to the same run."
         "docs/import.md lists what pmmpi reads from each tool's files."
         "pmmpi left out 1 row: times.csv:12: elapsed_s: -3 is not a time above zero"
     RepeatedRows "repeated-rows"
@@ -268,13 +275,13 @@ codes! {
         "Read each run from one place only: from an archive, or from the files from which the archive was made."
         "pmmpi found 7 rows with the same content as earlier rows, and counts each run once"
     RepeatedSession "repeated-session"
-        "Several screens of the same nodes have the same label `session`. The report takes each screen as a separate \
-         session. If all these screens were one session, the runs of an earlier screen could hide the present state \
-         of a node."
-        "Give each screen its own value of the label `session`, or leave out this label. Without the label, pmmpi screen \
-         uses the start of the screen as the name of the session."
-        "1 screen has the same label session=weekly as earlier screens in the archive: the report takes this \
-         screen as the session weekly 20261126T044328.744080810Z"
+        "Several screens of the same nodes have the same label `session`. The report takes each screen as a \
+         separate session. If all these screens were one session, the runs of an earlier screen could hide the \
+         present state of a node."
+        "Give each screen its own value of the label `session`, or leave out this label. Without the label, \
+         pmmpi screen uses the start of the screen as the name of the session."
+        "1 screen has the same label session=weekly as earlier screens in the archive: in the report, the \
+         session of this screen is weekly 20261126T044328.744080810Z"
     RoundEffects "round-effects"
         "All nodes were slower in some rounds than in others. The report subtracts these differences before it \
          compares nodes."
@@ -286,16 +293,17 @@ codes! {
          call a node slow or fast because of this difference."
         "Use times with more digits, or measure longer work."
         "the times are multiples of 1 s, which is 9.6 % of the class median: the report can detect a slow \
-         node only if it is slower by about 12.6 % or more (./hpl)"
+         node only if it is slower than its class by about 12.6 % or more (./hpl)"
     SeparateJobs "separate-jobs"
         "MPI saw fewer ranks than the launcher started: each of several jobs did the whole work."
         "Start the program with the launcher of its own MPI. `--on-mismatch abort` ends such jobs."
         "srun started 4 ranks, but the program runs as separate jobs of 1 rank: the program's MPI (Open MPI v4.1.4) \
          and the launcher do not work together; add --mpi=pmix to srun"
     SettingsDiffer "settings-differ"
-        "Runs of a class differ in a setting that may change their speed: the MPI library, the launcher, an environment \
-         variable, or the kind of places to which ranks are bound. Or runs of one node in one session differ in a fact of the node, such as \
-         `transports`, `memory_policy`, `transparent_hugepage`, `hugepages` or `governor`."
+        "Runs of a class differ in a setting that may change their speed: the MPI library, the launcher, an \
+         environment variable, or the kind of places to which ranks are bound. Or runs of one node in one \
+         session differ in a fact of the node, such as `transports`, `memory_policy`, `transparent_hugepage`, \
+         `hugepages` or `governor`."
         "Compare only runs with equal settings: add the settings to the class, for example \
          `--class-by cpu,command,ranks,env.OMP_NUM_THREADS`. `pmmpi diff` compares two runs."
         "runs differ in env.OMP_NUM_THREADS: 8 in 33 runs, not set in 2 runs (0c5f1e, 9a22b0) (./hpl)"
@@ -307,7 +315,8 @@ codes! {
         "During the run, a node's clock was too fast or too slow: its rate error was larger than --max-drift-ppm \
          allows. The bounds are still valid, because pmmpi widened them by this rate error."
         "The node's time service is correcting a large clock error: look at `chronyc tracking` or `ntpq -p`."
-        "the clock of n0222 was 500 ppm too fast during the run; the bounds of the run allow for 600 ppm"
+        "the clock of n0222 was 500 ppm too fast during the run; the bounds of the run are valid for rate \
+         errors of up to 600 ppm"
     SplitByLabel "split-by-label"
         "Runs that are otherwise equal have many different values of a label, such as the number of the job. The \
          number of values is more than half the number of runs. Each value makes a class of its own, so the \
@@ -316,21 +325,21 @@ codes! {
          labels out of the class: --class-by cpu,microcode,memory,kernel,command,ranks."
         "the label job has 7 values in 7 runs of ./hpl: the report does not compare runs with different values"
     TimeOrder "time-order"
-        "Nodes were measured at different times or in different rounds, and their elapsed times seem to depend \
-         on the time or round. The report cannot find out whether a node is slow, or whether all nodes were slow \
-         when this node was measured."
+        "Nodes were measured at different moments or in different rounds. Their elapsed times seem to depend on \
+         the moment or on the round. The report cannot find out whether a node is slow, or whether all nodes \
+         were slow when this node was measured."
         "Measure all nodes in rounds: each node once, then each node again."
         "nodes that were measured one after another have similar times (von Neumann's ratio is 0.31; if the order \
-         had no effect, the ratio would be about 2): the moment of the measurement may explain a slowdown of up \
-         to 7.9 %; therefore a node is SLOW or SLOW-TAIL only if it is certainly more than 11.1 % (this slowdown \
-         and --delta together) slower than its class (./hpl)"
+         had no effect, the ratio would be about 2). The moment of the measurement may explain a slowdown of up \
+         to 7.9 %. Therefore a node is SLOW or SLOW-TAIL only if it is certainly slower than its class by more \
+         than 11.1 % (this slowdown and --delta together) (./hpl)"
     TruncatedFile "truncated-file"
         "The end of a run file is missing."
         "Copy the file again from the machine that measured the run."
         "run.pmr: is truncated: 100 of 200 bytes"
     TrustFile "trust-file"
         "The report cannot use a file of `pmmpi validate`."
-        "Run `pmmpi validate` again on a node with the processor that the name of the file gives, or remove \
+        "Run `pmmpi validate` again on a node with the processor in the name of the file, or remove \
          the file."
         "the report does not use trust-AuthenticAMD-25-1-1-0xa0011d5.json, because it has more than 4194304 \
          bytes"
@@ -362,24 +371,26 @@ codes! {
          (./hpl)"
     UnknownClassKey "unknown-class-key"
         "`--class-by` names a key that no run has."
-        "Valid keys are cpu, microcode, memory, kernel, command, ranks, labels and class; also the names of labels, \
-         columns, facts and settings of runs (docs/report.md). `--class-by none` puts all nodes in one class."
-        "--class-by rack: no run has a label, fact or setting of this name, and no file has a column of this name with text \
-         or numbers"
+        "Valid keys are cpu, microcode, memory, kernel, command, ranks, labels and class. A key can also be the \
+         name of a label, of a column, of a fact, or of a setting of a run (docs/report.md). `--class-by none` \
+         puts all nodes in one class."
+        "--class-by rack: no run has a label, fact or setting of this name, and no file has a column of this \
+         name with text or numbers"
     UnknownLabel "unknown-label"
         "`--where` names a label or column that does not exist: no run has a label of this name, and no \
          file has a column of this name."
-        "Check the name. An archive has columns of other tools' results only if `pmmpi export --class-by` named them."
+        "Check the name. An archive has columns of other tools' results only if `pmmpi export --class-by` named \
+         them."
         "--where blas: no run has a label of this name, and no file has a column of this name"
     UnknownNode "unknown-node"
         "`--node` names nodes that have no run in this report."
         "Check the names. If you use --since, --until, --class, --run or --where, perhaps these nodes have \
          runs, but the options select none of these runs."
-        "--node: there is no selected run on 1 node: n0999"
+        "--node names 1 node without a selected run: n0999"
     UnknownReset "unknown-reset"
         "`--resets` names nodes that the input does not have."
-        "In the file of --resets, use the host names that the report shows. Do nothing if the runs of these nodes are \
-         in another input."
+        "In the file of --resets, use the host names that the report shows. Do nothing if the runs of these \
+         nodes are in another input."
         "--resets names 2 nodes that the input does not have: n0999, node7"
     UnmeasuredReset "unmeasured-reset"
         "For some nodes that `--resets` names, there is no elapsed time after the last maintenance. For such a \
@@ -404,8 +415,8 @@ codes! {
         "Repair or remove the file. If the file belongs to an archive, repeat the export with --places."
         "archive/_places/month=2026-11/pmmpi-1.parquet is damaged: it has no column `event`"
     UnreadValues "unread-values"
-        "pmmpi did not read some values of another tool's results, for example text, rates, or times that the user did \
-         not request."
+        "pmmpi did not read some values of another tool's results, for example times that the user did not \
+         request, text or rates."
         "docs/import.md lists what pmmpi reads from each tool's files."
         "pmmpi did not read these values: gflops (7 values)"
     UnreadableFile "unreadable-file"
@@ -419,8 +430,8 @@ codes! {
         "l2_misses: unusable on this processor, according to `pmmpi validate`"
     UnusableFile "unusable-file"
         "pmmpi could not read any run from a folder, from a file of another tool, or from a file of an archive."
-        "docs/import.md lists what pmmpi reads from each tool's files. If the file belongs to an archive, repair or remove \
-         the file, and export its runs again."
+        "docs/import.md lists what pmmpi reads from each tool's files. If the file belongs to an archive, \
+         repair or remove the file, and export its runs again."
         "times.csv: has no column `elapsed_s` (expected: node,run,elapsed_s; found: node,run,time)"
     UnusedColumns "unused-columns"
         "A CSV file has text columns with only a few different values. The report does not use these columns."

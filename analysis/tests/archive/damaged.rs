@@ -78,7 +78,7 @@ fn a_file_that_ends_the_process_is_a_damaged_one() {
     let refused = export(&[&good], archive.to_str().unwrap());
     assert_eq!(refused.status.code(), Some(1));
     assert!(
-        err(&refused).contains(FATAL) && err(&refused).contains("repair or remove this file"),
+        err(&refused).contains(FATAL) && err(&refused).contains("Repair or remove this file"),
         "{}",
         err(&refused)
     );

@@ -106,7 +106,7 @@ fn slow_runs_counter_and_cores_come_out_of_the_report() {
     assert!(of_others * 50 <= named && named * 100 >= hit * 95, "{of_others} of {named} named, {hit} hit");
     let text = out(&report(&["report", path, "--correlate"]));
     let lines = [
-        "86 of 1330 runs slower than the other runs of their nodes; causes: ",
+        "86 of 1330 runs are slower than the other runs of their nodes; causes: ",
         "cpi/snoop-filter: at ",
         "snoop_filter_evictions       runs  +0.",
         "         1330 runs: the fastest took ",

@@ -115,7 +115,7 @@ fn a_kernel_that_the_baseline_does_not_have_is_open() {
     let checked = screen_report(&now, &[&against[..], &["--fail-on", "moved"]].concat());
     assert_eq!(checked.status.code(), Some(4));
     assert!(out(&checked).contains(
-        "pmmpi cannot tell whether the class of triad changed: in the baseline, these nodes have no time"
+        "pmmpi cannot find out whether the class of triad changed: in the baseline, these nodes have no time"
     ));
     // The same screen is no baseline of itself.
     let itself = ["--against", own.as_str(), "--format", "json"];
@@ -291,7 +291,7 @@ fn an_odd_node_is_no_class_to_compare() {
             "{text}"
         );
         assert!(text.contains("\nAGAINST BASELINE  NODES  SLOWER"), "{text}");
-        assert!(!text.contains("pmmpi cannot tell"), "{text}");
+        assert!(!text.contains("pmmpi cannot find out"), "{text}");
     }
     // Nothing can be compared.
     let each = |run: &mut Run| {
@@ -459,7 +459,7 @@ fn a_baseline_that_cannot_be_used_is_refused() {
             let said = err(&refused);
             assert!(refused.status.code() == Some(2) && out(&refused).is_empty(), "{said}");
             let told = format!(
-                "The baseline has no time of {named} with the options and the ranks per node of this"
+                "The baseline has no time of {named} that was measured with the options and the ranks per node of this"
             );
             assert!(said.contains(&told), "{said}");
         }

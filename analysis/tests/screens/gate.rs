@@ -116,19 +116,19 @@ fn few_other_nodes_leave_it_open() {
              needs 4: "
         )
     };
-    assert_undecided(&of(4), "n01", &only("3 other nodes"));
+    assert_undecided(&of(4), "n01", &only("3 nodes"));
     let five = of(5);
     assert_eq!(answer(&five, "n01").0, Some(0));
-    assert_undecided(&five, "n[01-04]", &only("1 other node"));
+    assert_undecided(&five, "n[01-04]", &only("1 node"));
     let mixed = screen(6).write_changed(&folder.path().join("mixed"), healthy, |run| {
         for node in &mut run.nodes[3..] {
             node.facts.as_mut().unwrap().hardware.kernel = Some("6.2.0".to_owned());
         }
     });
-    assert_undecided(&mixed, "n01", &only("2 other nodes"));
+    assert_undecided(&mixed, "n01", &only("2 nodes"));
     let with_slow = screen(5)
         .write(&folder.path().join("slow"), |at| Outcome::Times(if at.node == 4 { 1.5 } else { 1.0 }));
-    assert_undecided(&with_slow, "n01", &only("3 other nodes"));
+    assert_undecided(&with_slow, "n01", &only("3 nodes"));
 }
 
 /// The nodes of one repair may share a fault. If they are most of their class, they are compared with themselves.
@@ -139,8 +139,8 @@ fn many_nodes_of_the_gate_leave_it_open() {
     let ten = of(10);
     let why = |repaired: u32, others: u32| {
         format!(
-            "--gate names {repaired} nodes of this class, so a decision needs {} other nodes of the class on which triad \
-             has the verdict OK (2 for each node of --gate), but there are only {others}",
+            "--gate names {repaired} nodes of this class. So a decision needs {} other nodes of the class (2 for each node \
+             of --gate) with the verdict OK in triad, but there are only {others}",
             2 * repaired
         )
     };
@@ -171,8 +171,7 @@ fn an_archive_stands_for_other_nodes() {
     let (status, sentence) = answer(&with_archive("together", screen(4)), "n01");
     assert!(status == Some(0) && sentence.starts_with("n01 is fit to return"), "{sentence}");
     let alone = Screen { nodes: 1..2, ..screen(4) };
-    let only =
-        "apart from the nodes of --gate, triad has the verdict OK on only 0 other nodes of the same class";
+    let only = "apart from the nodes of --gate, triad has the verdict OK on only 0 nodes of the same class";
     assert_undecided(&with_archive("alone", alone), "n01", only);
 }
 
@@ -193,9 +192,9 @@ fn an_archive_without_a_healthy_screen_of_the_node_does_not_stand_for_other_node
         inputs.push(archive.clone());
         inputs
     };
-    let only = "apart from the nodes of --gate, triad has the verdict OK on only 3 other nodes of the same class, but a \
-                decision needs 4: add healthy nodes (2 other nodes are enough if, in at least half of the earlier \
-                screens, this node was less than 5 % slower than its class)";
+    let only = "apart from the nodes of --gate, triad has the verdict OK on only 3 nodes of the same class, but a \
+                decision needs 4: add healthy nodes. 2 nodes are enough if this node was less than 5 % slower than its \
+                class in at least half of the earlier screens";
     add(1, 1.2);
     assert_undecided(&repaired("slow"), "n01", only);
     add(0, 1.0);

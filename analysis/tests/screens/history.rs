@@ -67,7 +67,7 @@ fn one_node_is_judged_by_its_own_archive() {
     let slowed = archive.then("slowed", 1, n00_slower);
     assert_eq!(verdicts(&slowed), [("n00".to_owned(), "SLOWED".to_owned())]);
     let text = out(&screen_report(&slowed, &[]));
-    assert!(text.contains("1 of 1 node is slower than it was: n00 in "), "{text}");
+    assert!(text.contains("1 of 1 node is slower than in earlier screens: n00 in "), "{text}");
     assert_eq!(screen_report(&slowed, &["--fail-on", "slow"]).status.code(), Some(3));
     let healthy = archive.then("healthy", 1, |_| 1.0);
     assert_eq!(verdicts(&healthy), [("n00".to_owned(), "OK".to_owned())]);
@@ -103,8 +103,8 @@ fn one_node_is_judged_by_an_archive_of_larger_screens() {
         assert_eq!(verdicts(&healthy), [("n00".to_owned(), "OK".to_owned())], "{nodes}");
         assert_eq!(screen_report(&healthy, &["--fail-on", "slow"]).status.code(), Some(0), "{nodes}");
         let text = out(&report(&words(&["report"], &slowed)));
-        assert!(text.contains("1 of 1 node is slower than it was: n00 in "), "{text}");
-        assert!(!text.contains("HISTORY does not contain the latest session"), "{text}");
+        assert!(text.contains("1 of 1 node is slower than in earlier screens: n00 in "), "{text}");
+        assert!(!text.contains("HISTORY ignores the latest session"), "{text}");
     }
 }
 

@@ -144,9 +144,9 @@ fn a_gate_without_the_whole_history_of_its_node_leaves_it_open() {
             archive_screen(&folder, &screen(day, 0..9), healthy);
         }
         let (status, passed, text) = gate_of_n01_and_n09(&folder, &screen(3, 0..10), &archive);
-        let why = "n01: UNDECIDED: the archive has sessions of n01 that began after this screen and in the future (by \
-                   the clock of the host that makes this report), so a clock is wrong: if the clock of n00 is wrong, \
-                   correct this clock and repeat the screen; otherwise use another archive";
+        let why = "n01: UNDECIDED: the archive has sessions of n01 that began after this screen. By the clock \
+        of the host that makes this report, these sessions began in the future, so a clock is wrong. If the clock of \
+                   n00 is wrong, correct this clock and repeat the screen. Otherwise use another archive";
         assert!(text.lines().any(|line| line == why), "{text}");
         assert_eq!((status, passed), (Some(4), serde_json::json!(["n09"])), "{text}");
     }

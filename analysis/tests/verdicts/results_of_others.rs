@@ -63,7 +63,7 @@ fn results_beside_run_files_are_not_passed_over() {
     let both = report(&["report", name]);
     assert_eq!(both.status.code(), Some(0), "{}{}", out(&both), err(&both));
     assert!(out(&both).starts_with("21 runs, 5 nodes, 2 files\n"), "{}", out(&both));
-    assert!(out(&both).contains("1 node slower than its class: d +19."), "{}", out(&both));
+    assert!(out(&both).contains("1 node is slower than its class: d +19."), "{}", out(&both));
 }
 
 #[test]

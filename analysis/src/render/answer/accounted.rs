@@ -85,8 +85,9 @@ pub fn small_sessions(report: &Report) -> Vec<String> {
     report.classes.iter().filter_map(of).take(NAMED).collect()
 }
 
-/// What the seconds show where the latest session is not compared with earlier ones, for example "; HISTORY does not
-/// contain the latest session; without a correction for the class, n003 is 8.1 % slower in s5 than in s4".
+/// What the seconds show where the latest session is not compared with earlier ones, for example "; the
+/// column HISTORY ignores the latest session; without a correction for the class, n003 is 8.1 % slower in s5 than in
+/// s4".
 fn in_seconds(nodes: &[MeasuredAgain]) -> Option<String> {
     let session = |name: &Option<String>| {
         name.as_deref().map_or_else(|| "the session without a name".to_owned(), shortened)
@@ -100,7 +101,9 @@ fn in_seconds(nodes: &[MeasuredAgain]) -> Option<String> {
     let named: Vec<String> = nodes.iter().map(of).collect();
     (!nodes.is_empty()).then(|| {
         let named = named.join(", ");
-        format!("; HISTORY does not contain the latest session; without a correction for the class, {named}")
+        format!(
+            "; the column HISTORY ignores the latest session; without a correction for the class, {named}"
+        )
     })
 }
 

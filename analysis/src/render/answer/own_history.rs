@@ -15,14 +15,14 @@ use std::cell::LazyCell;
 /// The report has no sentence about a smaller change.
 pub(super) const NOTABLE: f64 = 0.01;
 
-const HIDDEN_CLASS: &str =
-    "; --node hides the rest of its class, so the report cannot tell whether the node or the work changed";
-const HIDDEN_CLASSES: &str =
-    "; --node hides other nodes of the classes, so the report cannot tell whether nodes or the work changed";
+const HIDDEN_CLASS: &str = "; --node hides the rest of its class, so the report cannot find out \
+     whether the node or the work changed";
+const HIDDEN_CLASSES: &str = "; --node hides other nodes of the classes, so the report cannot find out \
+     whether nodes or the work changed";
 const NODE_OR_WORK: &str = "; too few nodes of its class were measured together, so the report \
-     cannot tell whether the node or the work changed";
+     cannot find out whether the node or the work changed";
 const NODE_OR_WORK_OF_SOME: &str = "; too few nodes of some classes were measured together, so the report \
-     cannot tell whether the nodes or the work changed";
+     cannot find out whether the nodes or the work changed";
 
 /// One sentence per node, or one for many nodes.
 pub fn of(report: &Report) -> Vec<String> {

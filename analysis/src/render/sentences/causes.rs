@@ -63,69 +63,72 @@ fn of_cause(cause: &Cause) -> String {
     match &cause.kind {
         CauseKind::Frequency => {
             format!(
-                "its cores ran at a {less} lower frequency; suspect a thermal limit, a power limit, or a \
+                "its cores ran at a {less} lower frequency than usual; suspect a thermal limit, a power limit, or a \
                  frequency setting of this node"
             )
         }
         CauseKind::NetFrequency => format!(
-            "its threads got {less} fewer cycles per second on the processor; suspect a thermal or power \
+            "its threads got {less} fewer cycles per second on the processor than usual; suspect a thermal or power \
              limit, halted time, or stolen time (only reference cycles can show which one)"
         ),
         CauseKind::OnCpu => format!(
-            "its threads needed {more} more time on the processor; suspect a slower core, stolen time, or \
-             more work (only counters of the processor can show which one)"
+            "its threads needed {more} more time on the processor than usual; suspect a slower core, stolen \
+             time, or more work (only counters of the processor can show which one)"
         ),
         CauseKind::OffCpu(unusual) => format!(
-            "its threads spent a smaller share of the time on a processor ({less} less); suspect other \
+            "its threads spent a smaller share of the time on a processor ({less} less than usual); suspect other \
              programs on the node, or waiting{}",
             in_parentheses(unusual)
         ),
         CauseKind::Utilisation(unusual) => format!(
-            "its hardware threads worked for a smaller share of the time ({less} less); suspect halts, waiting, \
-             or other programs{}",
+            "its hardware threads worked for a smaller share of the time ({less} less than usual); suspect halts, \
+             waiting, or other programs{}",
             in_parentheses(unusual)
         ),
         CauseKind::Stolen => {
             format!(
-                "its hardware threads worked for a smaller share of the time ({less} less), because the hypervisor gave \
-                 the time to other virtual machines"
+                "its hardware threads worked for a smaller share of the time ({less} less than usual), because the \
+                 hypervisor gave time to other virtual machines"
             )
         }
         CauseKind::Halted { or_in_kernel } => format!(
             "while the Linux kernel let the program run, the node's hardware threads worked for a smaller share of \
-             the time ({less} less); suspect {}",
+             this time ({less} less than usual); suspect {}",
             match or_in_kernel {
                 true => "work in the Linux kernel (not counted), halts by the hardware, or a hypervisor",
                 false => "halts by the hardware, or a hypervisor",
             }
         ),
         CauseKind::Instructions => {
-            format!("{more} more instructions; suspect busy waiting, or another path through the code")
+            format!(
+                "{more} more instructions than usual; suspect busy waiting, or another path through the code"
+            )
         }
         CauseKind::KernelInstructions(unusual) => {
             format!(
-                "{more} more instructions; most of the additional instructions are in the Linux kernel{}",
+                "{more} more instructions than usual; most of the additional instructions are in the Linux kernel{}",
                 in_parentheses(unusual)
             )
         }
         CauseKind::Cpi => format!(
-            "{more} more cycles per instruction; suspect caches, memory, TLBs, or a shared core (to find out, \
-             measure with --group memory)"
+            "{more} more cycles per instruction than usual; suspect caches, memory, TLBs, or a shared core (to \
+             find out, measure with --group memory)"
         ),
         CauseKind::KernelCpi => {
             format!(
-                "{more} more cycles per instruction; most of the additional cycles are in the Linux kernel"
+                "{more} more cycles per instruction than usual; most of the additional cycles are in the Linux \
+                 kernel"
             )
         }
         CauseKind::Cache { fills } => {
             format!(
-                "{more} more cycles per instruction; the node's L2 caches read {} more bytes",
+                "{more} more cycles per instruction than usual; the node's L2 caches read {} more bytes",
                 percent(*fills)
             )
         }
         CauseKind::CacheAndMemory { fills, bytes } => format!(
-            "{more} more cycles per instruction; the node's L2 caches read {} more bytes, and the node read and wrote \
-             {} more bytes of memory",
+            "{more} more cycles per instruction than usual; the node's L2 caches read {} more bytes, and the \
+             node read and wrote {} more bytes of memory",
             percent(*fills),
             percent(*bytes)
         ),
@@ -141,27 +144,28 @@ fn of_cause(cause: &Cause) -> String {
                 |by| format!("the snoop filters evicted {} more lines", percent(by)),
             );
             format!(
-                "{more} more cycles per instruction; {fills}{}{evictions} (huge pages of 1 GiB help)",
+                "{more} more cycles per instruction than usual; {fills}{}{evictions} (huge pages of 1 GiB help)",
                 reads.unwrap_or_default()
             )
         }
         CauseKind::MemoryTraffic { bytes } => format!(
-            "{more} more cycles per instruction; the node read and wrote {} more bytes of memory, but \
-             its L2 caches did not read unusually many bytes, or these bytes were not counted; suspect another program \
-             on the node, or fewer hits in the last cache",
+            "{more} more cycles per instruction than usual; the node read and wrote {} more bytes of memory; its L2 \
+             caches read a usual number of bytes or fewer (or these bytes were not counted); suspect another \
+             program on the node, or fewer hits in the last cache",
             percent(*bytes)
         ),
         CauseKind::Memory => format!(
-            "{more} more cycles per instruction; the node read and wrote about as many bytes of memory as usual, but at \
-             a lower bandwidth; if memory is the limit, suspect a DIMM, its channel or the uncore's \
-             frequency"
+            "{more} more cycles per instruction than usual; the node read and wrote about as many bytes of \
+             memory as usual, but at a lower bandwidth; if memory is the limit, suspect a DIMM, its channel or \
+             the uncore's frequency"
         ),
         CauseKind::Imbalance => {
             format!(
-                "the ratio of the busiest rank's work to the mean work of the node's ranks is {more} higher than usual"
+                "the ratio of the busiest rank's work to the mean work of the node's ranks is {more} higher \
+                 than usual"
             )
         }
-        CauseKind::Cpus => format!("its ranks had {less} fewer hardware threads"),
+        CauseKind::Cpus => format!("its ranks had {less} fewer hardware threads than usual"),
         CauseKind::Uncounted => {
             format!(
                 "the ratio of the elapsed time to the counted time is {more} higher than usual: the node spent time \
@@ -172,7 +176,8 @@ fn of_cause(cause: &Cause) -> String {
             let largest: Vec<String> = largest.iter().map(term).collect();
             let largest = largest.join(", ");
             format!(
-                "the largest term makes up less than half of the slowdown, or is not unusual; the largest terms: {largest}"
+                "the largest term makes up less than half of the slowdown, or is not unusual; the largest \
+                 terms: {largest}"
             )
         }
     }

@@ -66,7 +66,7 @@ impl Display for RunFinding {
             ),
             Self::BelowTurboStep { hz, expected_hz, active_cores, node } => {
                 let what = match active_cores {
-                    None => "the highest frequency that is set".to_owned(),
+                    None => "the configured maximum frequency".to_owned(),
                     Some(cores) => format!("the turbo step for {} per socket", count(*cores, "active core")),
                 };
                 write!(
@@ -80,7 +80,7 @@ impl Display for RunFinding {
             Self::ShortEntries { mean_entry_ns } => write!(
                 f,
                 "an entry took {:.1} us on average, so its counts contain a part of the system calls that read the \
-                 counters; measure it with a probe (pmmpi_probe_begin)",
+                 counters; measure such short work with a probe (pmmpi_probe_begin)",
                 mean_entry_ns / 1e3
             ),
         }

@@ -18,7 +18,7 @@ impl Display for GateReason {
                 write!(f, "in {}, the node is slower than its class", or_any(kernel))
             }
             Self::SlowerThanBefore { kernel } => {
-                write!(f, "in {}, the node is slower than it was", or_any(kernel))
+                write!(f, "in {}, the node is slower than in earlier screens", or_any(kernel))
             }
             Self::MaybeSlow { kernel } => write!(f, "in {}, the node may be slow", or_any(kernel)),
             Self::MuchFaster { kernel } => {
@@ -28,9 +28,10 @@ impl Display for GateReason {
                 let clock_of = clock_of.as_deref().unwrap_or("the first node of this screen");
                 write!(
                     f,
-                    "the archive has sessions of {host} that began after this screen and in the future (by the clock of \
-                     the host that makes this report), so a clock is wrong: if the clock of {clock_of} is wrong, correct \
-                     this clock and repeat the screen; otherwise use another archive"
+                    "the archive has sessions of {host} that began after this screen. By the clock of the host \
+                     that makes this report, these sessions began in the future, so a clock is wrong. If the \
+                     clock of {clock_of} is wrong, correct this clock and repeat the screen. Otherwise use \
+                     another archive"
                 )
             }
             Self::NotRun { kernel } => write!(f, "{kernel} did not run on this node"),
@@ -47,23 +48,23 @@ impl Display for GateReason {
             Self::FewOthers { kernel, others, limit } => write!(
                 f,
                 "apart from the nodes of --gate, {kernel} has the verdict OK on only {} of the same class, but a \
-                 decision needs {FEWEST_OTHERS}: add healthy nodes ({FEWEST_WITH_HISTORY} other nodes are enough if, in at \
-                 least half of the earlier screens, this node was less than {:.0} % slower than its class)",
-                count(*others, "other node"),
+                 decision needs {FEWEST_OTHERS}: add healthy nodes. {FEWEST_WITH_HISTORY} nodes are enough if \
+                 this node was less than {:.0} % slower than its class in at least half of the earlier screens",
+                count(*others, "node"),
                 limit * 100.0
             ),
             Self::FewOthersForEach { kernel, repaired, others, needed } => write!(
                 f,
-                "--gate names {} of this class, so a decision needs {needed} other nodes of the class on which {kernel} \
-                 has the verdict OK ({FEWEST_FOR_EACH} for each node of --gate), but there {} only {others}: add healthy \
-                 nodes, or name fewer nodes",
+                "--gate names {} of this class. So a decision needs {needed} other nodes of the class \
+                 ({FEWEST_FOR_EACH} for each node of --gate) with the verdict OK in {kernel}, but there {} only \
+                 {others}: add healthy nodes, or name fewer nodes",
                 count(*repaired, "node"),
                 if *others == 1 { "is" } else { "are" }
             ),
             Self::MaybeAboveLimit { kernel, slower_by_at_most, limit } => write!(
                 f,
-                "in {kernel}, the node may be up to {:.1} % slower than its class, but --gate needs less than {:.0} %: \
-                 add rounds (--rounds) or healthy nodes",
+                "in {kernel}, the node may be up to {:.1} % slower than its class, but --gate needs less than \
+                 {:.0} %: add rounds (--rounds) or healthy nodes",
                 slower_by_at_most * 100.0,
                 limit * 100.0
             ),
@@ -101,13 +102,13 @@ mod tests {
         assert_eq!(GateReason::Failed { kernel: None }.to_string(), "a kernel failed");
         assert_eq!(
             GateReason::SlowerThanBefore { kernel: fma() }.to_string(),
-            "in fma, the node is slower than it was"
+            "in fma, the node is slower than in earlier screens"
         );
-        assert!(clock(Some("n2")).to_string().contains(": if the clock of n2 is wrong, correct this clock"));
+        assert!(clock(Some("n2")).to_string().contains(". If the clock of n2 is wrong, correct this clock"));
         assert!(
             clock(None)
                 .to_string()
-                .contains("if the clock of the first node of this screen is wrong, correct")
+                .contains("If the clock of the first node of this screen is wrong, correct")
         );
     }
 }

@@ -26,14 +26,14 @@ impl Display for BaselineNull {
         match self {
             Self::NoTimeInScreen => f.write_str("this screen has no time of this kernel"),
             Self::SmallClass => f.write_str(
-                "the class has fewer than 5 nodes, and fewer than half of the nodes with this kernel",
+                "the class has fewer than 5 nodes, and fewer than half of the nodes that ran this kernel",
             ),
             Self::NoEarlierTime => {
                 f.write_str("the baseline has no time of these nodes from before this screen")
             }
             Self::NoEarlierTimeOfWork { work } => write!(
                 f,
-                "in the baseline, these nodes have no time of the same work from before this screen: {work}"
+                "in the baseline, these nodes have no time from before this screen for this work: {work}"
             ),
             Self::FewNodes { measured, nodes } => {
                 write!(f, "the earlier screen has times of only {measured} of {}", count(*nodes, "node"))

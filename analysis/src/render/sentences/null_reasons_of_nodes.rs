@@ -25,7 +25,10 @@ impl Display for NullReason {
                 "half or more of the session's nodes are suspects of earlier sessions: see the warning few-anchors"
             }
             Self::SmallClass { needed } => {
-                return write!(f, "the class has fewer than {needed} nodes, so no node can stand out");
+                return write!(
+                    f,
+                    "the class has fewer than {needed} nodes, too few to show that a node stands out"
+                );
             }
             Self::NoRepeatedRun => {
                 "no node of the class ran twice in the session, so the variation between runs is unknown"
@@ -37,9 +40,9 @@ impl Display for NullReason {
                 );
             }
             Self::NoPlaces => {
-                "no core, socket or rank is known to differ: the run was not counted by place, or the cause has no \
-                 place, or the places do not differ enough; for a kernel of pmmpi screen, slow_threads has the slow \
-                 hardware threads"
+                "the report knows no slow core, socket or rank: the run was not counted by place, the cause has no \
+                 place, or no place differs enough from its usual value; for a kernel of pmmpi screen, slow_threads \
+                 has the slow hardware threads"
             }
             Self::NoChange => "no change is certain",
             Self::NoDate => "the start of the runs is not known, so there is no date",
@@ -63,8 +66,8 @@ fn no_cause(f: &mut Formatter<'_>, why: &NoCause, among: Among) -> Result {
     let text = match why {
         NoCause::Alone => ALONE,
         NoCause::OnlySuspects => {
-            "half or more of the session's nodes are new, or suspects of earlier sessions, so the counts are not a \
-             valid reference"
+            "half or more of the session's nodes are new, or are suspects of earlier sessions, so their counts are \
+             not a valid reference"
         }
         NoCause::NotSlow => "the verdict is OK",
         NoCause::NothingCounted => "the run has no counts",

@@ -17,16 +17,20 @@ impl Display for SlownessNullReason {
             }
             Self::NoRatio => "some values are 0 or below, so there is no ratio",
             Self::WithinNodes(NoAssociation::Unknown) | Self::BetweenNodes(NoAssociation::Unknown) => {
-                "no run has this value"
+                "no run has a value of this counter, metric or fact"
             }
             Self::WithinNodes(NoAssociation::Few) => {
                 return write!(
                     f,
-                    "too few runs: the test needs {FEWEST} runs, and one more for each node in each session"
+                    "too few runs: the test needs {FEWEST} runs, plus one run for each node in each session"
                 );
             }
             Self::BetweenNodes(NoAssociation::Few) => {
-                return write!(f, "fewer than {} nodes have this value", FEWEST + 1);
+                return write!(
+                    f,
+                    "fewer than {} nodes have a value of this counter, metric or fact",
+                    FEWEST + 1
+                );
             }
             Self::WithinNodes(NoAssociation::Constant) => {
                 "the value, or the time, is the same in all runs of each node"

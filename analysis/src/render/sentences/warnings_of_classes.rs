@@ -54,7 +54,10 @@ impl Display for ClassWarning {
                 };
                 let and = match *earlier_sessions {
                     0 => String::new(),
-                    more => format!("; {} could not compare suspects either", count(more, "earlier session")),
+                    more => {
+                        let earlier = count(more, "earlier session");
+                        format!("; in {earlier}, no comparison of suspects was possible either")
+                    }
                 };
                 let (session, suspects) = (session_name(session.as_deref()), count(*suspects, "suspect"));
                 write!(
@@ -112,7 +115,8 @@ impl Display for ClassWarning {
                 let (by, delta) = (percent(*by), percent(*delta));
                 write!(
                     f,
-                    "{what} uncertain by {by}: the report cannot detect a node that is {delta} slower ({class})"
+                    "{what} uncertain by {by}: the report cannot detect a node that is {delta} slower than its class \
+                     ({class})"
                 )
             }
             Self::RoundEffects { slower, class } => write!(
@@ -134,7 +138,7 @@ impl Display for ClassWarning {
                 write!(
                     f,
                     "{whose} are multiples of {units} {} of the class median: the report can detect {who} only if it \
-                     is slower by about {} or more ({class})",
+                     is slower than its class by about {} or more ({class})",
                     percent(*of_median),
                     percent(*detectable)
                 )
@@ -175,8 +179,8 @@ impl Display for TimeOrderLimit {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         let alike = |who: &str, ratio: f64| {
             format!(
-                "nodes that were measured {who} have similar times (von Neumann's ratio is {ratio:.2}; if the order had \
-                 no effect, the ratio would be about 2)"
+                "nodes that were measured {who} have similar times (von Neumann's ratio is {ratio:.2}; if the \
+                 order had no effect, the ratio would be about 2)"
             )
         };
         let were = |nodes| format!("{} {}", count(nodes, "node"), if nodes == 1 { "was" } else { "were" });
@@ -187,21 +191,25 @@ impl Display for TimeOrderLimit {
             }
             TimeOrderEvidence::SlowTogether { nodes } => {
                 let found = format!(
-                    "{} measured together, at another time than the other nodes, and many of these {nodes} nodes are slow",
+                    "{} measured together, at another time than the other nodes, and many of these {nodes} \
+                     nodes are slow",
                     were(nodes)
                 );
                 (found, "such a node")
             }
             TimeOrderEvidence::OtherRounds { nodes } => {
-                let found =
-                    format!("{} measured in other rounds than most nodes, and rounds differ", were(nodes));
+                let found = format!(
+                    "{} measured in other rounds than most nodes, and some rounds are slower",
+                    were(nodes)
+                );
                 (found, "such a node")
             }
         };
         write!(
             f,
-            "{found}: the moment of the measurement may explain a slowdown of up to {}; therefore {who} is SLOW or \
-             SLOW-TAIL only if it is certainly more than {} (this slowdown and --delta together) slower than its class",
+            "{found}. The moment of the measurement may explain a slowdown of up to {}. Therefore {who} is SLOW or \
+             SLOW-TAIL only if it is certainly slower than its class by more than {} (this slowdown and --delta \
+             together)",
             percent(self.explained),
             percent(self.needed)
         )
@@ -396,8 +404,8 @@ mod tests {
         };
         assert_eq!(
             differ.to_string(),
-            "runs of the same node differ in governor: a in 9 runs, b in 4 runs (1, 2, 3, ...), c in 1 run (4), 2 more \
-             values (./hpl)"
+            "runs of the same node differ in governor: a in 9 runs, b in 4 runs (1, 2, 3, ...), c in 1 run (4), \
+             2 more values (./hpl)"
         );
     }
 
@@ -412,10 +420,10 @@ mod tests {
         assert_eq!(warning.code(), WarningCode::TimeOrder);
         assert_eq!(
             warning.to_string(),
-            "runs without a session: 4 nodes were measured together, at another time than the other nodes, and many of \
-             these 4 nodes are slow: the moment of the measurement may explain a slowdown of up to 5.0 %; therefore \
-             such a node is SLOW or SLOW-TAIL only if it is certainly more than 8.2 % (this slowdown and --delta \
-             together) slower than its class (./hpl)"
+            "runs without a session: 4 nodes were measured together, at another time than the other nodes, and \
+             many of these 4 nodes are slow. The moment of the measurement may explain a slowdown of up to \
+             5.0 %. Therefore such a node is SLOW or SLOW-TAIL only if it is certainly slower than its class by \
+             more than 8.2 % (this slowdown and --delta together) (./hpl)"
         );
     }
 }

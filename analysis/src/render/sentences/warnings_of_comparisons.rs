@@ -13,8 +13,8 @@ impl Display for ComparisonWarning {
             }
             Self::NotInTurns { apart, comparisons } => write!(
                 f,
-                "A and B did not take turns ({apart} of {}): a change of the machine between A and B counts as a \
-                 difference",
+                "A and B were not measured in turns (in {apart} of {}): a change of the machine between A and B \
+                 looks like a difference between A and B",
                 count(*comparisons, "comparison")
             ),
             Self::UnpairedRuns { a, b } => {
@@ -28,8 +28,8 @@ impl Display for ComparisonWarning {
             }
             Self::FewRuns { first, nodes } => write!(
                 f,
-                "on {} ({}), A or B has too few runs to show how much the times vary; on a single node, 3 runs of \
-                 A and 3 runs of B are enough",
+                "on {} ({}), A or B has too few runs to show how much the times vary; in a comparison of only one \
+                 node, 3 runs of A and 3 runs of B are enough",
                 count(*nodes, "node"),
                 named(first, *nodes)
             ),
@@ -52,8 +52,8 @@ mod tests {
         let few = ComparisonWarning::FewRuns { first: nodes(&["n1", "n2", "n3"]), nodes: 4 };
         assert_eq!(
             few.to_string(),
-            "on 4 nodes (n1, n2, n3, ...), A or B has too few runs to show how much the times vary; on a single node, \
-             3 runs of A and 3 runs of B are enough"
+            "on 4 nodes (n1, n2, n3, ...), A or B has too few runs to show how much the times vary; in a comparison \
+             of only one node, 3 runs of A and 3 runs of B are enough"
         );
         let a = Unpaired { runs: 0, first: Vec::new(), nodes: 0 };
         let b = Unpaired { runs: 1, first: nodes(&["n1+n2"]), nodes: 1 };

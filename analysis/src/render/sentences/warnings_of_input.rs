@@ -31,7 +31,7 @@ impl Display for InputWarning {
             ),
             Self::LaterSessions { sessions } => write!(
                 f,
-                "the input has {} that began after this screen: the report does not count {}",
+                "the input has {} that began after this screen: the report does not use {}",
                 count(*sessions, "session"),
                 if *sessions == 1 { "it" } else { "them" }
             ),
@@ -71,13 +71,13 @@ impl Display for InputWarning {
                 count(*rows as usize, "row")
             ),
             Self::RepeatedSession { session, is_archived, own_sessions } => {
-                let (have, these) = match own_sessions.len() {
-                    1 => ("has", "this screen"),
-                    _ => ("have", "each of these screens"),
+                let (have, whose) = match own_sessions.len() {
+                    1 => ("has", "session of this screen is"),
+                    _ => ("have", "sessions of these screens are"),
                 };
                 write!(
                     f,
-                    "{} {have} the same label session={session} as {}: the report takes {these} as the session {}",
+                    "{} {have} the same label session={session} as {}: in the report, the {whose} {}",
                     count(own_sessions.len(), "screen"),
                     if *is_archived { "earlier screens in the archive" } else { "an earlier screen" },
                     own_sessions.join(", ")
@@ -102,7 +102,7 @@ impl Display for InputWarning {
             ),
             Self::UnknownNode { nodes } => write!(
                 f,
-                "--node: there is no selected run on {}: {}",
+                "--node names {} without a selected run: {}",
                 count(nodes.all, "node"),
                 listed(nodes, String::clone)
             ),
@@ -295,8 +295,8 @@ mod tests {
                 is_archived: false,
                 own_sessions
             }),
-            "2 screens have the same label session=weekly as an earlier screen: the report takes each of these \
-             screens as the session weekly 1, weekly 2"
+            "2 screens have the same label session=weekly as an earlier screen: in the report, the sessions of \
+             these screens are weekly 1, weekly 2"
         );
     }
 }

@@ -60,7 +60,7 @@ impl Display for RunWarning {
                 write!(
                     f,
                     "the clock of {node} was {slew:.0} ppm too {pace} during the run; the bounds of the run \
-                     allow for {max_drift_ppm:.0} ppm"
+                     are valid for rate errors of up to {max_drift_ppm:.0} ppm"
                 )
             }
             Self::LateNode { node, rank, others, lateness_s, share } => {
@@ -73,8 +73,8 @@ impl Display for RunWarning {
                 let share = percent(*share);
                 write!(
                     f,
-                    "{others} waited at least {least} s for {node}, {share} of the job; rank {rank} of this node \
-                     came last"
+                    "{others} waited at least {least} s ({share} of the elapsed time) for {node}; rank {rank} \
+                     of this node came last"
                 )
             }
             Self::RegionsLeftOut { entries } => {
@@ -227,12 +227,13 @@ mod tests {
         );
         says(
             RunWarning::SlewedClock { node: "n1".to_owned(), slew_ppm: -200.4, max_drift_ppm: 300.4 },
-            "n1 was 200 ppm too slow during the run; the bounds of the run allow for 300 ppm",
+            "n1 was 200 ppm too slow during the run; the bounds of the run are valid for rate errors of up \
+             to 300 ppm",
         );
         let node = "n1".to_owned();
         says(
             RunWarning::LateNode { node, rank: RankId(0), others: 1, lateness_s: [1.5, 1.9], share: 0.5 },
-            "the other node waited at least 1.50 s for n1, 50.0 % of the job",
+            "the other node waited at least 1.50 s (50.0 % of the elapsed time) for n1;",
         );
         says(RunWarning::RegionsLeftOut { entries: 1 }, "1 entry of a region:");
         says(RunWarning::ProbesLeftOut { entries: 1 }, "1 entry of probes is missing:");

@@ -46,7 +46,7 @@ fn suggestions(text: &mut String, screen: &ScreenReport) {
         line(text, "no node should be drained");
         return;
     }
-    line(text, "commands that would drain these nodes:");
+    line(text, "commands that drain the nodes with the advice \"drain it\":");
     for suggestion in &screen.suggestions {
         line(text, &drain_command(suggestion));
     }

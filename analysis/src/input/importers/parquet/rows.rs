@@ -299,7 +299,11 @@ fn why_no_class(frame: &DataFrame, at: u64, columns: &Columns) -> String {
     let wrong = |of: &ClassColumn| {
         check_name(&shown(of.name.as_bytes()), &text_of(frame, &of.name, at)?, false).err()
     };
-    columns.class.iter().find_map(wrong).unwrap_or_else(|| "the columns of the class are too long".to_owned())
+    columns
+        .class
+        .iter()
+        .find_map(wrong)
+        .unwrap_or_else(|| "the texts in the columns of the class are too long".to_owned())
 }
 
 /// The text in a row of the frame.
