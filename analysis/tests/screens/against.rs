@@ -371,7 +371,7 @@ fn a_hot_screen_is_compared_with_a_hot_one() {
     let all = kernels(&json(&screen_report(&longer, &["--against", &baseline, "--format", "json"])));
     let why = all[0]["null_reasons"]["moved"].as_str().unwrap_or_default();
     assert!(
-        why.contains("of the same work from before this screen: ") && why.contains("soak=2400s"),
+        why.contains("from before this screen for this work: ") && why.contains("soak=2400s"),
         "{all:#?}"
     );
 }

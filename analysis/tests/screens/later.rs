@@ -65,7 +65,7 @@ fn sessions_that_began_after_the_screen_do_not_count() {
     for key in ["screened", "suggestions", "wrong", "accounted", "sessions"] {
         assert_eq!(before[key], after[key], "{key}");
     }
-    let said = "the input has 2 sessions that began after this screen: the report does not count them";
+    let said = "the input has 2 sessions that began after this screen: the report does not use them";
     assert_eq!(told(&after), [said]);
     // A report on all runs counts all sessions.
     let all = [now.as_slice(), &[archive.display().to_string()]].concat();
