@@ -4,12 +4,14 @@
 //! [`crate::render::sentences`] says the facts in English.
 
 pub mod code;
+mod first_few;
 pub mod of_classes;
 pub mod of_comparisons;
 pub mod of_input;
 pub mod of_runs;
 
 pub use code::WarningCode;
+pub use first_few::FirstFew;
 pub use of_classes::ClassWarning;
 pub use of_comparisons::ComparisonWarning;
 pub use of_input::InputWarning;

@@ -3,8 +3,8 @@
 use super::NodeComparison;
 use super::selector::Selector;
 use super::units::{Matched, MatchedUnit};
-use crate::warnings::ComparisonWarning;
 use crate::warnings::of_comparisons::Unpaired;
+use crate::warnings::{ComparisonWarning, FirstFew};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Why no runs of A and B belong together.
@@ -60,20 +60,14 @@ pub(super) fn about_blocks(matched: &Matched, selectors: [&Selector; 2]) -> Opti
 pub(super) fn about_unmatched(matched: &Matched) -> Option<ComparisonWarning> {
     let unpaired = |units: &BTreeMap<&str, usize>| Unpaired {
         runs: units.values().sum(),
-        first: first(units.keys().copied()),
-        nodes: units.len(),
+        nodes: FirstFew::of(units.keys().copied().map(str::to_owned), NAMED),
     };
     let [a, b] = matched.unmatched.each_ref().map(unpaired);
     (a.runs + b.runs > 0).then_some(ComparisonWarning::UnpairedRuns { a, b })
 }
 
 pub(super) fn about_few(nodes: &[NodeComparison]) -> Option<ComparisonWarning> {
-    let few: Vec<&str> =
-        nodes.iter().filter(|node| node.ci.is_none()).map(|node| node.node.as_str()).collect();
-    let warning = || ComparisonWarning::FewRuns { first: first(few.iter().copied()), nodes: few.len() };
-    (!few.is_empty()).then(warning)
-}
-
-fn first<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
-    names.take(NAMED).map(str::to_owned).collect()
+    let few = nodes.iter().filter(|node| node.ci.is_none());
+    let nodes = FirstFew::of(few.map(|node| node.node.clone()), NAMED);
+    (nodes.all > 0).then_some(ComparisonWarning::FewRuns { nodes })
 }

@@ -5,7 +5,7 @@ use crate::input::importers::{FileFormat, MEDIANS_FOLDER, Results, SourceFile};
 use crate::table::Order;
 use crate::table::selection::RunSelection;
 use crate::table::{MedianOf, RunTable};
-use crate::warnings::{InputWarning, Warning};
+use crate::warnings::{FirstFew, InputWarning, Warning};
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
@@ -61,10 +61,8 @@ pub(super) fn behind(archive: &Path, results: &Results) -> Option<Warning> {
     let is_missing = |path: &&Path| {
         name_in(archive, path).is_some_and(|name| !is_of_medians(name) && !covered.contains(name))
     };
-    let missing: Vec<&Path> = own.filter(is_missing).collect();
-    let first = missing.first()?;
-    let (archive, first, files) = (archive.to_owned(), (*first).to_owned(), missing.len());
-    Some(InputWarning::MediansBehind { archive, first, files }.into())
+    let files = FirstFew::of(own.filter(is_missing).map(Path::to_owned), 1);
+    (files.all > 0).then(|| InputWarning::MediansBehind { archive: archive.to_owned(), files }.into())
 }
 
 /// Removes the medians of sessions whose runs are in the table, and medians that were read twice. A session is judged

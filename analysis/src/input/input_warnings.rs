@@ -3,17 +3,20 @@
 use super::importers::{Rejected, Results};
 use super::resets::WithoutEffect;
 use crate::table::selection::LeftOut;
-use crate::warnings::of_input::{First, NAMED, RejectedPlace};
-use crate::warnings::{InputWarning, Warning};
+use crate::warnings::of_input::{NAMED, RejectedPlace};
+use crate::warnings::{FirstFew, InputWarning, Warning};
 use pmmpi::record::run_file::EXTENSION;
 use pmmpi_events::validation::Trust;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+/// A warning names at most so many values of an unused column.
+const KINDS: usize = 2;
+
 /// Warns of nodes of `--resets` whose maintenance does not change the report.
 pub fn resets(without: &WithoutEffect) -> Vec<Warning> {
-    let warning = |nodes: &[String], of: fn(First<String>) -> InputWarning| {
-        (!nodes.is_empty()).then(|| Warning::from(of(First::of(nodes.iter().cloned()))))
+    let warning = |nodes: &[String], of: fn(FirstFew<String>) -> InputWarning| {
+        (!nodes.is_empty()).then(|| Warning::from(of(FirstFew::of(nodes.iter().cloned(), NAMED))))
     };
     [
         warning(&without.unknown, |nodes| InputWarning::UnknownReset { nodes }),
@@ -68,18 +71,21 @@ pub fn of_results(results: &Results) -> Vec<Warning> {
     let (runs, foreign): (Vec<&PathBuf>, Vec<&PathBuf>) = results.foreign.iter().partition(is_run);
     if !runs.is_empty() {
         let folders: BTreeSet<&Path> = runs.iter().filter_map(|path| path.parent()).collect();
-        let folders = First::of(folders.into_iter().map(Path::to_owned));
+        let folders = FirstFew::of(folders.into_iter().map(Path::to_owned), NAMED);
         warnings.push(InputWarning::RunFilesInSubfolders { files: runs.len(), folders });
     }
     if !foreign.is_empty() {
-        warnings.push(InputWarning::ForeignFiles { files: First::of(foreign.into_iter().cloned()) });
+        let files = FirstFew::of(foreign.into_iter().cloned(), NAMED);
+        warnings.push(InputWarning::ForeignFiles { files });
     }
     if !results.unread.is_empty() {
         let values = results.unread.iter().map(|(name, values)| (name.clone(), *values));
-        warnings.push(InputWarning::UnreadValues { values: First::of(values) });
+        warnings.push(InputWarning::UnreadValues { values: FirstFew::of(values, NAMED) });
     }
-    let columns = results.unused_text.iter();
-    let columns = First::of(columns.filter_map(|(name, values)| Some((name.clone(), values.of_kinds()?))));
+    let columns = results.unused_text.iter().filter_map(|(name, values)| {
+        Some((name.clone(), FirstFew::of(values.of_kinds()?.into_iter(), KINDS)))
+    });
+    let columns = FirstFew::of(columns, NAMED);
     if columns.all > 0 {
         warnings.push(InputWarning::UnusedColumns { columns });
     }

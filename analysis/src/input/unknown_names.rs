@@ -3,15 +3,15 @@
 use super::{Input, importers};
 use crate::table::node_class::Key;
 use crate::table::slurm_host_list::HostList;
-use crate::warnings::InputWarning;
-use crate::warnings::of_input::First;
+use crate::warnings::of_input::NAMED;
+use crate::warnings::{FirstFew, InputWarning};
 
 impl<T> Input<T> {
     /// Warns of selected nodes without a run: a list with a wrong name must not lose a node without a word.
     fn about_nodes(&mut self, options: &importers::ImportOptions) {
         let selected = options.selection.nodes.iter().flat_map(HostList::names);
         let unknown = selected.filter(|name| !self.hosts.contains(*name));
-        let nodes = First::of(unknown.map(str::to_owned));
+        let nodes = FirstFew::of(unknown.map(str::to_owned), NAMED);
         // Without any run, there is no report.
         if nodes.all > 0 && !self.hosts.is_empty() {
             self.warnings.push(InputWarning::UnknownNode { nodes }.into());

@@ -15,6 +15,7 @@ mod warnings_of_comparisons;
 mod warnings_of_input;
 mod warnings_of_runs;
 
+use crate::warnings::FirstFew;
 pub use suggestions::drain_command;
 pub use warnings::sort as sort_warnings;
 
@@ -22,4 +23,21 @@ pub use warnings::sort as sort_warnings;
 pub(crate) fn percent(fraction: f64) -> String {
     let percent = fraction * 100.0;
     if percent.abs() < 1e6 { format!("{percent:.1} %") } else { format!("{percent:.1e} %") }
+}
+
+/// For example "n1, n2, n3, ...".
+fn listed<T>(few: &FirstFew<T>, text: impl Fn(&T) -> String) -> String {
+    joined(few, text, ", ", |_| ", ...".to_owned())
+}
+
+/// The first few. If there are more, `others` gets the number of the others, and its text comes last.
+fn joined<T>(
+    few: &FirstFew<T>,
+    text: impl Fn(&T) -> String,
+    separator: &str,
+    others: impl Fn(usize) -> String,
+) -> String {
+    let first: Vec<String> = few.first.iter().map(text).collect();
+    let others = if few.more() > 0 { others(few.more()) } else { String::new() };
+    first.join(separator) + &others
 }

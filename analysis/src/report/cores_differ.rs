@@ -2,8 +2,8 @@
 //! more work, or more room in the caches, so these nodes are no peers. The number makes up no class, because results of
 //! other tools and older archives lack it.
 
-use crate::warnings::ClassWarning;
 use crate::warnings::of_classes::NodesWithThreads;
+use crate::warnings::{ClassWarning, FirstFew};
 use hashbrown::{HashMap, HashSet};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,12 +23,12 @@ pub fn warnings<'a>(
     let of_used = differing(used);
     let are_used = !of_used.is_empty();
     let found = if are_used { of_used } else { differing(online) };
-    let warning = |(numbers, all)| ClassWarning::CoresDiffer { are_used, numbers, all };
+    let warning = |numbers| ClassWarning::CoresDiffer { are_used, numbers };
     found.into_iter().map(warning).collect()
 }
 
-/// The most frequent numbers of threads in each class with several numbers, and how many numbers there are.
-fn differing<'a>(threads: impl Iterator<Item = HostThreads<'a>>) -> BTreeSet<(Vec<NodesWithThreads>, usize)> {
+/// The numbers of threads in each class with several numbers, the most frequent ones first.
+fn differing<'a>(threads: impl Iterator<Item = HostThreads<'a>>) -> BTreeSet<FirstFew<NodesWithThreads>> {
     // Most classes have one number: no set of their many hosts is needed.
     let threads: Vec<HostThreads> = threads.collect();
     let mut first: HashMap<[&str; 2], usize> = HashMap::new();
@@ -47,15 +47,11 @@ fn differing<'a>(threads: impl Iterator<Item = HostThreads<'a>>) -> BTreeSet<(Ve
         values.sort_by_key(|(threads, hosts)| (Reverse(hosts.len()), Reverse(**threads)));
         let of_value = |(place, (threads, hosts)): (usize, &(&usize, &BTreeSet<&str>))| {
             // The first are the usual ones.
-            let named = hosts.iter().take(if place == 0 { 0 } else { NAMED });
-            NodesWithThreads {
-                threads: **threads,
-                nodes: hosts.len(),
-                named: named.map(|host| (*host).to_owned()).collect(),
-            }
+            let most = if place == 0 { 0 } else { NAMED };
+            let nodes = FirstFew::of(hosts.iter().map(|host| (*host).to_owned()), most);
+            NodesWithThreads { threads: **threads, nodes }
         };
-        let first: Vec<NodesWithThreads> = values.iter().enumerate().take(NAMED).map(of_value).collect();
-        (first, values.len())
+        FirstFew::of(values.iter().enumerate().map(of_value), NAMED)
     };
     classes.values().map(of).collect()
 }

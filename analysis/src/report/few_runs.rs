@@ -5,8 +5,8 @@ use super::FEWEST_ROUNDS;
 use super::run::RunReport;
 use super::screen::ScreenReport;
 use crate::verdicts::node_report::{NodeReport, class_numbers};
-use crate::warnings::ClassWarning;
 use crate::warnings::of_classes::NodeRuns;
+use crate::warnings::{ClassWarning, FirstFew};
 use hashbrown::HashSet;
 use pmmpi::order_statistics::FEWEST_OF_INTERVAL;
 use std::collections::BTreeMap;
@@ -45,10 +45,8 @@ pub fn warnings(
         let kernels = node.kernels.values().filter(|of| of.runs > 0 && of.failed_runs == 0);
         kernels.for_each(|of| add(&mut of_screens, &node.node, (of.runs, None), FEWEST_ROUNDS));
     }
-    let few_rounds =
-        first(of_screens).map(|(nodes, all)| ClassWarning::FewRounds { nodes, all, needed: FEWEST_ROUNDS });
-    let few_runs =
-        first(of_others).map(|(nodes, all)| ClassWarning::FewRuns { nodes, all, needed: FEWEST_OF_INTERVAL });
+    let few_rounds = first(of_screens).map(|nodes| ClassWarning::FewRounds { nodes, needed: FEWEST_ROUNDS });
+    let few_runs = first(of_others).map(|nodes| ClassWarning::FewRuns { nodes, needed: FEWEST_OF_INTERVAL });
     few_rounds.into_iter().chain(few_runs).collect()
 }
 
@@ -58,18 +56,14 @@ fn add<'a>(fewest: &mut Fewest<'a>, node: &'a str, few: RunsInClass, needed: usi
     }
 }
 
-/// The first nodes, and the number of all; `None` without nodes.
-fn first(fewest: Fewest<'_>) -> Option<(Vec<NodeRuns>, usize)> {
+/// The nodes with the fewest runs first; `None` without nodes.
+fn first(fewest: Fewest<'_>) -> Option<FirstFew<NodeRuns>> {
     const NAMED: usize = 3;
     let mut fewest: Vec<(&str, RunsInClass)> = fewest.into_iter().collect();
     fewest.sort_by_key(|(node, (runs, _))| (*runs, *node));
-    let of = |(node, (runs, class)): &(&str, RunsInClass)| NodeRuns {
-        node: (*node).to_owned(),
-        runs: *runs,
-        class: *class,
-    };
-    let first: Vec<NodeRuns> = fewest.iter().take(NAMED).map(of).collect();
-    (!first.is_empty()).then(|| (first, fewest.len()))
+    let of = |(node, (runs, class)): (&str, RunsInClass)| NodeRuns { node: node.to_owned(), runs, class };
+    let nodes = FirstFew::of(fewest.into_iter().map(of), NAMED);
+    (nodes.all > 0).then_some(nodes)
 }
 
 #[cfg(test)]
@@ -83,7 +77,9 @@ mod tests {
             classes.iter().for_each(|few| add(&mut fewest, "vm", *few, 5));
             first(fewest)
         };
-        let vm = |runs, class| Some((vec![NodeRuns { node: "vm".to_owned(), runs, class }], 1));
+        let vm = |runs, class| {
+            Some(FirstFew { first: vec![NodeRuns { node: "vm".to_owned(), runs, class }], all: 1 })
+        };
         assert_eq!(told(&[(7, Some(1)), (2, Some(2)), (1, Some(3))]), vm(1, Some(3)));
         assert_eq!(told(&[(3, None)]), vm(3, None));
         assert_eq!(told(&[(5, None)]), None);

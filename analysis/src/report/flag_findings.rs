@@ -1,5 +1,6 @@
 //! What raises a flag of a run or of a region, as data.
 
+use crate::warnings::FirstFew;
 use pmmpi::RankId;
 
 /// What raises a flag.
@@ -18,9 +19,9 @@ pub enum Finding {
 #[derive(Clone, Debug, PartialEq)]
 pub enum RunFinding {
     /// Ranks that may run on all hardware threads of their node.
-    UnboundRanks(Few<RankId>),
+    UnboundRanks(FirstFew<RankId>),
     /// Ranks that are bound to hardware threads that other ranks may use, too.
-    OverlappingRanks(Few<RankId>),
+    OverlappingRanks(FirstFew<RankId>),
     /// The ranks of a node share cores.
     MoreRanksThanCores {
         /// The first such node: its host name.
@@ -35,11 +36,11 @@ pub enum RunFinding {
         more_nodes: usize,
     },
     /// Ranks that began and ended on different cores.
-    MovedRanks(Few<RankId>),
+    MovedRanks(FirstFew<RankId>),
     /// Facts in which nodes of the run differ.
-    UnequalNodes(Few<UnequalFact>),
+    UnequalNodes(FirstFew<UnequalFact>),
     /// Metrics that were counted for a small part of the time, by name.
-    LowRunningShare(Few<String>),
+    LowRunningShare(FirstFew<String>),
     /// Cores were slower than the frequency that they could reach.
     BelowTurboStep {
         /// Mean frequency of all cores while they were active (Hz).
@@ -59,15 +60,6 @@ pub enum RunFinding {
     },
 }
 
-/// The first of some things, and how many there are: a run may have a million ranks.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Few<T> {
-    /// The first ones.
-    pub first: Vec<T>,
-    /// Number of all.
-    pub count: usize,
-}
-
 /// A fact that has different values on nodes of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UnequalFact {
@@ -76,5 +68,5 @@ pub struct UnequalFact {
     /// The value that most nodes have.
     pub usual: String,
     /// The most frequent other values, each with its nodes.
-    pub others: Vec<(String, Few<String>)>,
+    pub others: Vec<(String, FirstFew<String>)>,
 }

@@ -4,8 +4,8 @@ use crate::report::counters::{self, CounterReport};
 use crate::report::metrics::{self, Flag, MetricReport};
 use crate::report::null_reasons::RunNullReason;
 use crate::report::run_flags;
-use crate::warnings::RunWarning;
 use crate::warnings::of_runs::RanksAtEnd;
+use crate::warnings::{FirstFew, RunWarning};
 use pmmpi::RankId;
 use pmmpi::record::Run;
 use pmmpi::regions::{RegionBounds, Whereabouts};
@@ -161,8 +161,7 @@ fn where_it_ended(run: &Run) -> Option<RunWarning> {
     }
     let at = |(place, ranks): (&Option<&Whereabouts>, &Vec<RankId>)| RanksAtEnd {
         place: place.cloned(),
-        ranks: ranks.iter().take(NAMED).copied().collect(),
-        ranks_count: ranks.len(),
+        ranks: FirstFew::of(ranks.iter().copied(), NAMED),
     };
     let is_in_region = places.keys().any(Option::is_some);
     is_in_region.then(|| RunWarning::EndedInRegion { places: places.iter().map(at).collect() })

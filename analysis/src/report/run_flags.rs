@@ -1,11 +1,12 @@
 //! Flags of a run that need no counters: where its ranks ran, and how equal its nodes were. And counters that counted too
 //! little of the time.
 
-use super::flag_findings::{Few, Finding, RunFinding, UnequalFact};
+use super::flag_findings::{Finding, RunFinding, UnequalFact};
 use super::metrics::{Flag, MetricReport};
 use super::turbo_flag;
 use crate::table::node_class;
 use crate::table::run_settings::may_differ_between_nodes;
+use crate::warnings::FirstFew;
 use pmmpi::node::{CpuSet, HwThread, NodeFacts, Topology};
 use pmmpi::record::{BoundTo, RankRecord, Run};
 use pmmpi::{NodeId, RankId};
@@ -125,8 +126,7 @@ pub fn of(run: &Run, metrics: &[MetricReport]) -> Vec<Flag> {
     let bindings = run.bindings();
     let several = || nodes.values().filter(|ranks| ranks.len() > 1);
     let rank = |at: &usize| run.ranks[*at].rank;
-    let unbound = several().flatten().filter(|at| bindings[**at] == BoundTo::Nothing);
-    let unbound: Vec<RankId> = unbound.map(rank).collect();
+    let unbound = several().flatten().filter(|at| bindings[**at] == BoundTo::Nothing).map(rank);
     let mut threads = ThreadsOfSets::default();
     let mut overlapping: Vec<RankId> = Vec::new();
     for ranks in several() {
@@ -134,13 +134,12 @@ pub fn of(run: &Run, metrics: &[MetricReport]) -> Vec<Flag> {
         let bound: Vec<usize> = ranks.iter().filter(is_bound).copied().collect();
         overlapping.extend(sharing(run, &bound, &mut threads).iter().map(rank));
     }
-    let moved: Vec<RankId> =
-        run.ranks.iter().filter(|rank| has_moved(run, rank)).map(|rank| rank.rank).collect();
+    let moved = run.ranks.iter().filter(|rank| has_moved(run, rank)).map(|rank| rank.rank);
     let findings = [
-        few(unbound.into_iter()).map(RunFinding::UnboundRanks),
-        few(overlapping.into_iter()).map(RunFinding::OverlappingRanks),
+        about(unbound, RunFinding::UnboundRanks),
+        about(overlapping.into_iter(), RunFinding::OverlappingRanks),
         crowded(run, &nodes, &mut threads),
-        few(moved.into_iter()).map(RunFinding::MovedRanks),
+        about(moved, RunFinding::MovedRanks),
         unequal(run),
         seldom_counted(metrics),
         turbo_flag::below_step(run, metrics),
@@ -160,10 +159,10 @@ fn flag(finding: RunFinding) -> Flag {
     Flag { code: RunFlag::of(&finding).code(), finding: Finding::Run(finding), discards: false }
 }
 
-/// The first of all these; `None` if there are none.
-fn few<T>(all: impl ExactSizeIterator<Item = T>) -> Option<Few<T>> {
-    let count = all.len();
-    (count > 0).then(|| Few { first: all.take(NAMED).collect(), count })
+/// The finding about all these; `None` if there are none.
+fn about<T>(all: impl Iterator<Item = T>, finding: fn(FirstFew<T>) -> RunFinding) -> Option<RunFinding> {
+    let few = FirstFew::of(all, NAMED);
+    (few.all > 0).then(|| finding(few))
 }
 
 /// McCalpin (2018-07-23): in a section under 1 ms, the kernel should do nothing.
@@ -173,8 +172,7 @@ const SHORT_NS: f64 = 1e6;
 fn seldom_counted(metrics: &[MetricReport]) -> Option<RunFinding> {
     let is_low =
         |metric: &&MetricReport| metric.running_share.is_some_and(|share| share < RUNNING_SHARE_FLOOR);
-    let low: Vec<&str> = metrics.iter().filter(is_low).map(|metric| metric.name).collect();
-    few(low.into_iter().map(str::to_owned)).map(RunFinding::LowRunningShare)
+    about(metrics.iter().filter(is_low).map(|metric| metric.name.to_owned()), RunFinding::LowRunningShare)
 }
 
 /// The ranks of each node, as indices into the ranks of the run.
@@ -280,13 +278,10 @@ fn unequal(run: &Run) -> Option<RunFinding> {
         values.sort_by_key(|(_, nodes)| std::cmp::Reverse(nodes.len()));
         let mut values = values.into_iter();
         let usual = values.next().map(|(value, _)| value).unwrap_or_default();
-        let with_nodes =
-            |(value, nodes): (String, Vec<&str>)| Some((value, few(nodes.into_iter().map(str::to_owned))?));
-        UnequalFact {
-            name: name.to_owned(),
-            usual,
-            others: values.take(NAMED).filter_map(with_nodes).collect(),
-        }
+        let with_nodes = |(value, nodes): (String, Vec<&str>)| {
+            (value, FirstFew::of(nodes.into_iter().map(str::to_owned), NAMED))
+        };
+        UnequalFact { name: name.to_owned(), usual, others: values.take(NAMED).map(with_nodes).collect() }
     };
-    few(values.into_iter().map(fact)).map(RunFinding::UnequalNodes)
+    about(values.into_iter().map(fact), RunFinding::UnequalNodes)
 }

@@ -3,7 +3,7 @@
 use crate::input::node_rows;
 use crate::report::lateness::Lateness;
 use crate::report::{probes, regions};
-use crate::warnings::{RunWarning, Warning};
+use crate::warnings::{FirstFew, RunWarning, Warning};
 use pmmpi::NodeId;
 use pmmpi::bounds::{ElapsedBounds, NO_RATE_PPM};
 use pmmpi::counters::requested;
@@ -56,11 +56,8 @@ pub fn about(run: &Run, trust: &RunTrust, lateness: &Lateness) -> Vec<Warning> {
     }
     for (changed, nodes) in changes {
         const NAMED: usize = 3;
-        warnings.push(RunWarning::NodeChanged {
-            nodes: nodes.iter().take(NAMED).map(|node| (*node).to_owned()).collect(),
-            nodes_count: nodes.len(),
-            changed: changed.to_owned(),
-        });
+        let nodes = FirstFew::of(nodes.into_iter().map(str::to_owned), NAMED);
+        warnings.push(RunWarning::NodeChanged { nodes, changed: changed.to_owned() });
     }
     if let Some(rank) = run.ranks.iter().find(|rank| <[i64; 4]>::from(rank.stamps) == [0; 4]) {
         warnings.push(RunWarning::NoStamps { rank: rank.rank });

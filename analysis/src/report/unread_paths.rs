@@ -1,8 +1,8 @@
 //! Paths that differ in a part that pmmpi did not read: several nodes may then look like one node.
 
 use crate::input::importers::GuessedNode;
-use crate::warnings::InputWarning;
-use crate::warnings::of_input::First;
+use crate::warnings::of_input::NAMED;
+use crate::warnings::{FirstFew, InputWarning};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -30,7 +30,7 @@ pub fn warning(guessed: &[GuessedNode]) -> Option<InputWarning> {
         files: guessed.len(),
         path: first.path.clone(),
         node: first.node.clone(),
-        parts: First::of(texts(&unread).into_iter().map(str::to_owned)),
+        parts: FirstFew::of(texts(&unread).into_iter().map(str::to_owned), NAMED),
         pattern: pattern.join("/"),
     })
 }
@@ -65,7 +65,7 @@ mod tests {
             files: 2,
             path: path.into(),
             node: node.to_owned(),
-            parts: First::of(parts.into_iter().map(str::to_owned)),
+            parts: FirstFew::of(parts.into_iter().map(str::to_owned), NAMED),
             pattern: pattern.to_owned(),
         })
     }

@@ -2,8 +2,8 @@
 
 use crate::table::facts::{self, FactValues};
 use crate::table::{RunTable, run_settings};
-use crate::warnings::ClassWarning;
 use crate::warnings::of_classes::RunsWithValue;
+use crate::warnings::{ClassWarning, FirstFew};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A warning names at most this many values of a setting, and this many runs.
@@ -39,7 +39,6 @@ pub(super) fn of_class(table: &RunTable, nodes: &[&[u32]], class: &str) -> Vec<C
         setting: setting.to_owned(),
         is_on_one_node,
         values: most_frequent(table, runs),
-        all: runs.len(),
         class: class.to_owned(),
     };
     let mut warnings = Vec::new();
@@ -91,17 +90,14 @@ fn changed_on_a_node<'a>(
 }
 
 /// The most frequent values first. Names the runs of the others.
-fn most_frequent(table: &RunTable, runs: &RunsByValue<'_>) -> Vec<RunsWithValue> {
+fn most_frequent(table: &RunTable, runs: &RunsByValue<'_>) -> FirstFew<RunsWithValue> {
     let mut values: Vec<(&str, &BTreeSet<u32>)> = runs.iter().map(|(value, runs)| (*value, runs)).collect();
     values.sort_by_key(|(value, runs)| (std::cmp::Reverse(runs.len()), *value));
     let of = |(number, (value, runs)): (usize, &(&str, &BTreeSet<u32>))| {
         let names: BTreeSet<&str> = runs.iter().filter_map(|run| table.runs.get(*run)).collect();
         let named = names.into_iter().take(if number == 0 { 0 } else { NAMED });
-        RunsWithValue {
-            value: (*value).to_owned(),
-            runs: runs.len(),
-            named: named.map(str::to_owned).collect(),
-        }
+        let runs = FirstFew { first: named.map(str::to_owned).collect(), all: runs.len() };
+        RunsWithValue { value: (*value).to_owned(), runs }
     };
-    values.iter().enumerate().take(NAMED).map(of).collect()
+    FirstFew { first: values.iter().enumerate().take(NAMED).map(of).collect(), all: values.len() }
 }

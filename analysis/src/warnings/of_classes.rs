@@ -1,6 +1,6 @@
 //! Warnings about the nodes and runs of a class.
 
-use super::WarningCode;
+use super::{FirstFew, WarningCode};
 use pmmpi::counters::open_counters::Scope;
 
 /// A warning about the nodes and runs of a class, or of several classes. A session that is `None` stands for the runs
@@ -35,10 +35,8 @@ pub enum ClassWarning {
     CoresDiffer {
         /// True for threads that a kernel used, false for threads that are online.
         are_used: bool,
-        /// The most frequent numbers, most nodes first.
-        numbers: Vec<NodesWithThreads>,
-        /// Number of different numbers.
-        all: usize,
+        /// The different numbers, most nodes first.
+        numbers: FirstFew<NodesWithThreads>,
     },
     /// Successive runs of a node are alike.
     DependentRuns {
@@ -72,19 +70,15 @@ pub enum ClassWarning {
     },
     /// Nodes of a screen have few runs of a kernel.
     FewRounds {
-        /// The first nodes, the one with the fewest runs first.
-        nodes: Vec<NodeRuns>,
-        /// Number of all such nodes.
-        all: usize,
+        /// These nodes, the one with the fewest runs first.
+        nodes: FirstFew<NodeRuns>,
         /// Number of runs that the report needs.
         needed: usize,
     },
     /// Nodes have few runs in a class.
     FewRuns {
-        /// The first nodes, the one with the fewest runs first.
-        nodes: Vec<NodeRuns>,
-        /// Number of all such nodes.
-        all: usize,
+        /// These nodes, the one with the fewest runs first.
+        nodes: FirstFew<NodeRuns>,
         /// Number of runs that the report needs.
         needed: usize,
     },
@@ -175,10 +169,8 @@ pub enum ClassWarning {
         setting: String,
         /// True if runs of the same node differ in one session.
         is_on_one_node: bool,
-        /// The most frequent values, most runs first.
-        values: Vec<RunsWithValue>,
-        /// Number of different values.
-        all: usize,
+        /// The different values, most runs first.
+        values: FirstFew<RunsWithValue>,
         /// The class.
         class: String,
     },
@@ -227,10 +219,8 @@ pub enum ClassWarning {
 pub struct NodesWithThreads {
     /// Number of hardware threads.
     pub threads: usize,
-    /// Number of nodes.
-    pub nodes: usize,
-    /// The first nodes by name; empty for the usual number of threads.
-    pub named: Vec<String>,
+    /// The nodes by name; the usual number of threads keeps no name.
+    pub nodes: FirstFew<String>,
 }
 
 /// How often the interval of a median contains the true median.
@@ -267,10 +257,8 @@ pub enum Uncertain {
 pub struct RunsWithValue {
     /// The value.
     pub value: String,
-    /// Number of runs.
-    pub runs: usize,
-    /// The first runs by id; empty for the most frequent value.
-    pub named: Vec<String>,
+    /// The runs by id; the most frequent value keeps no id.
+    pub runs: FirstFew<String>,
 }
 
 /// What the order of measurements limits.

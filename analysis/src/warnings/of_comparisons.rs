@@ -1,6 +1,6 @@
 //! Warnings about two sets of runs.
 
-use super::WarningCode;
+use super::{FirstFew, WarningCode};
 
 /// A warning about two sets of runs.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,10 +26,8 @@ pub enum ComparisonWarning {
     },
     /// Some nodes have too few runs to show how much their times vary.
     FewRuns {
-        /// The names of the first of these nodes.
-        first: Vec<String>,
-        /// Number of all these nodes.
-        nodes: usize,
+        /// The names of these nodes.
+        nodes: FirstFew<String>,
     },
 }
 
@@ -38,10 +36,8 @@ pub enum ComparisonWarning {
 pub struct Unpaired {
     /// Number of these runs; may be 0.
     pub runs: usize,
-    /// The names of the first of their nodes; "n1+n2" for jobs on two nodes.
-    pub first: Vec<String>,
-    /// Number of all their nodes.
-    pub nodes: usize,
+    /// The names of their nodes; "n1+n2" for jobs on two nodes.
+    pub nodes: FirstFew<String>,
 }
 
 impl ComparisonWarning {

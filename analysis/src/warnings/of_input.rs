@@ -1,28 +1,10 @@
 //! Warnings about what pmmpi read, or could not read.
 
-use super::WarningCode;
+use super::{FirstFew, WarningCode};
 use std::path::PathBuf;
 
 /// A message names at most so many of a long list.
 pub const NAMED: usize = 3;
-
-/// The first of a list that may be long.
-#[derive(Clone, Debug, PartialEq)]
-pub struct First<T> {
-    /// At most [`NAMED`].
-    pub named: Vec<T>,
-    /// The length of the list.
-    pub all: usize,
-}
-
-impl<T> First<T> {
-    /// The first of this list.
-    pub fn of(mut list: impl Iterator<Item = T>) -> Self {
-        let named: Vec<T> = list.by_ref().take(NAMED).collect();
-        let all = named.len() + list.count();
-        Self { named, all }
-    }
-}
 
 /// A rejected row, or a rejected value of a row.
 #[derive(Clone, Debug, PartialEq)]
@@ -65,7 +47,7 @@ pub enum InputWarning {
     /// Files in folders have formats that pmmpi does not know.
     ForeignFiles {
         /// The files.
-        files: First<PathBuf>,
+        files: FirstFew<PathBuf>,
     },
     /// Sessions began after the screen of the report.
     LaterSessions {
@@ -76,10 +58,8 @@ pub enum InputWarning {
     MediansBehind {
         /// The archive.
         archive: PathBuf,
-        /// The first of these files.
-        first: PathBuf,
-        /// Number of these files.
-        files: usize,
+        /// These files.
+        files: FirstFew<PathBuf>,
     },
     /// Runs of an archive have no counts by place.
     NoPlacesArchived {
@@ -133,7 +113,7 @@ pub enum InputWarning {
         /// Number of run files.
         files: usize,
         /// Their folders.
-        folders: First<PathBuf>,
+        folders: FirstFew<PathBuf>,
     },
     /// The report cannot use a file of `pmmpi validate`.
     TrustFile {
@@ -145,7 +125,7 @@ pub enum InputWarning {
     /// `--resets` names nodes with runs whose start is not known.
     UndatedReset {
         /// The nodes.
-        nodes: First<String>,
+        nodes: FirstFew<String>,
     },
     /// `--since` and `--until` leave out runs whose start is not known.
     UndatedRuns {
@@ -165,17 +145,17 @@ pub enum InputWarning {
     /// `--node` names nodes without a selected run.
     UnknownNode {
         /// The nodes.
-        nodes: First<String>,
+        nodes: FirstFew<String>,
     },
     /// `--resets` names nodes that the input does not have.
     UnknownReset {
         /// The nodes.
-        nodes: First<String>,
+        nodes: FirstFew<String>,
     },
     /// `--resets` names nodes without a time after their last maintenance.
     UnmeasuredReset {
         /// The nodes.
-        nodes: First<String>,
+        nodes: FirstFew<String>,
     },
     /// The names of nodes come from paths that also differ in a part that pmmpi did not read.
     UnreadPath {
@@ -186,7 +166,7 @@ pub enum InputWarning {
         /// The node of this file.
         node: String,
         /// The texts of the part that pmmpi did not read.
-        parts: First<String>,
+        parts: FirstFew<String>,
         /// The `--path-pattern` that takes this part as the node.
         pattern: String,
     },
@@ -200,7 +180,7 @@ pub enum InputWarning {
     /// Values of another tool's results are not in the table.
     UnreadValues {
         /// The name and the number of the values of each kind.
-        values: First<(String, u64)>,
+        values: FirstFew<(String, u64)>,
     },
     /// pmmpi could not read any run from a folder, or from a file of another tool or of an archive.
     UnusableFile {
@@ -221,7 +201,7 @@ pub enum InputWarning {
     /// Nothing uses some columns with a few different texts.
     UnusedColumns {
         /// The name of each column, and its different texts in order.
-        columns: First<(String, Vec<String>)>,
+        columns: FirstFew<(String, FirstFew<String>)>,
     },
 }
 

@@ -1,6 +1,6 @@
 //! Warnings about one run of pmmpi.
 
-use super::WarningCode;
+use super::{FirstFew, WarningCode};
 use pmmpi::RankId;
 use pmmpi::counters::requested::Uncounted;
 use pmmpi::regions::Whereabouts;
@@ -36,10 +36,8 @@ pub enum RunWarning {
     },
     /// The same facts of some nodes changed after pmmpi had read them.
     NodeChanged {
-        /// The first of these nodes.
-        nodes: Vec<String>,
-        /// Number of all these nodes.
-        nodes_count: usize,
+        /// These nodes.
+        nodes: FirstFew<String>,
         /// What changed, as the run file says it.
         changed: String,
     },
@@ -139,10 +137,8 @@ pub enum RunWarning {
 pub struct RanksAtEnd {
     /// The place; `None` if the ranks were in no region.
     pub place: Option<Whereabouts>,
-    /// The first of these ranks.
-    pub ranks: Vec<RankId>,
-    /// Number of all these ranks.
-    pub ranks_count: usize,
+    /// These ranks.
+    pub ranks: FirstFew<RankId>,
 }
 
 impl RunWarning {

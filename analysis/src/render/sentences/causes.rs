@@ -1,5 +1,6 @@
 //! Causes of slow nodes and slow runs in English, with a likely reason for each.
 
+use super::percent;
 use crate::stats::cause::{Cause, CauseKind, Unusual};
 use crate::stats::terms::Term;
 use crate::verdicts::named_cause::{Among, NamedCause};
@@ -192,11 +193,6 @@ fn in_parentheses(unusual: &Option<Unusual>) -> String {
 fn term((term, difference): &(Term, f64)) -> String {
     let name = term.name().trim_start_matches("d_").replace('_', " ");
     format!("{name} {}", percent(difference.exp_m1()))
-}
-
-/// Unlike [`super::percent`], it shows very large values in digits.
-fn percent(fraction: f64) -> String {
-    format!("{:.1} %", fraction * 100.0)
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! What raises a flag of a run or of a region, in English.
 
-use crate::report::flag_findings::{Few, Finding, RunFinding, UnequalFact};
+use super::{joined, listed};
+use crate::report::flag_findings::{Finding, RunFinding, UnequalFact};
+use crate::warnings::FirstFew;
 use pmmpi::RankId;
 use pmmpi::text::count;
 use serde::{Serialize, Serializer};
@@ -29,14 +31,14 @@ impl Display for RunFinding {
                 "{} may run on all hardware threads of {}: bind ranks, for example with mpirun --bind-to core or srun \
                  --cpu-bind=cores",
                 described(ranks),
-                if ranks.count == 1 { "its node" } else { "their node" },
+                if ranks.all == 1 { "its node" } else { "their node" },
             ),
             Self::OverlappingRanks(ranks) => write!(
                 f,
                 "{} {} bound to hardware threads that other ranks may use, too: check how the launcher binds the \
                  ranks",
                 described(ranks),
-                if ranks.count == 1 { "is" } else { "are" }
+                if ranks.all == 1 { "is" } else { "are" }
             ),
             Self::MoreRanksThanCores { node, ranks, cores, hardware_threads, more_nodes } => {
                 write!(f, "{ranks} ranks of {node} share {}", count(*cores, "core"))?;
@@ -50,19 +52,15 @@ impl Display for RunFinding {
             }
             Self::MovedRanks(ranks) => write!(f, "{} began and ended on different cores", described(ranks)),
             Self::UnequalNodes(facts) => {
-                let mut texts: Vec<String> = facts.first.iter().map(difference).collect();
-                let more = facts.count - facts.first.len();
-                if more > 0 {
-                    texts.push(count(more, "more fact"));
-                }
-                write!(f, "nodes differ: {}", texts.join("; "))
+                let more = |more| format!("; {}", count(more, "more fact"));
+                write!(f, "nodes differ: {}", joined(facts, difference, "; ", more))
             }
             Self::LowRunningShare(metrics) => write!(
                 f,
                 "{}: counted less than 20 % of the time, so pmmpi draws no conclusion from {}; count fewer groups at \
                  once, or use pmmpi repeat --groups",
                 named(metrics),
-                if metrics.count == 1 { "it" } else { "them" }
+                if metrics.all == 1 { "it" } else { "them" }
             ),
             Self::BelowTurboStep { hz, expected_hz, active_cores, node } => {
                 let what = match active_cores {
@@ -94,22 +92,16 @@ fn difference(fact: &UnequalFact) -> String {
 }
 
 /// "rank 3", or "5 ranks (0, 1, 2, 3, ...)".
-fn described(ranks: &Few<RankId>) -> String {
+fn described(ranks: &FirstFew<RankId>) -> String {
     match &ranks.first[..] {
         [rank] => format!("rank {rank}"),
-        first => {
-            let numbers: Vec<String> = first.iter().map(RankId::to_string).collect();
-            let more = if ranks.count > first.len() { ", ..." } else { "" };
-            format!("{} ({}{more})", count(ranks.count, "rank"), numbers.join(", "))
-        }
+        _ => format!("{} ({})", count(ranks.all, "rank"), listed(ranks, RankId::to_string)),
     }
 }
 
 /// For example "n1, n2, n3, n4 and 5 more".
-fn named(names: &Few<String>) -> String {
-    let first = names.first.join(", ");
-    let more = names.count - names.first.len();
-    if more > 0 { format!("{first} and {more} more") } else { first }
+fn named(names: &FirstFew<String>) -> String {
+    joined(names, String::clone, ", ", |more| format!(" and {more} more"))
 }
 
 /// The beginning of a long value, such as the kernel's options.
@@ -125,8 +117,8 @@ mod tests {
 
     #[test]
     fn long_lists_have_their_first_entries_and_how_many_there_are() {
-        let ranks = |ranks: &[u32], count| {
-            RunFinding::MovedRanks(Few { first: ranks.iter().copied().map(RankId).collect(), count })
+        let ranks = |ranks: &[u32], all| {
+            RunFinding::MovedRanks(FirstFew { first: ranks.iter().copied().map(RankId).collect(), all })
                 .to_string()
         };
         let end = "began and ended on different cores";
@@ -134,9 +126,9 @@ mod tests {
         assert_eq!(ranks(&[0, 1, 2, 3], 4), format!("4 ranks (0, 1, 2, 3) {end}"));
         assert_eq!(ranks(&[0, 1, 2, 3], 5), format!("5 ranks (0, 1, 2, 3, ...) {end}"));
 
-        let names = |names: &[&str], count| Few {
+        let names = |names: &[&str], all| FirstFew {
             first: names.iter().map(|name| (*name).to_owned()).collect::<Vec<String>>(),
-            count,
+            all,
         };
         let fact = UnequalFact {
             name: "microcode".to_owned(),
@@ -147,7 +139,7 @@ mod tests {
             ],
         };
         assert_eq!(
-            RunFinding::UnequalNodes(Few { first: vec![fact], count: 3 }).to_string(),
+            RunFinding::UnequalNodes(FirstFew { first: vec![fact], all: 3 }).to_string(),
             "nodes differ: microcode is 0x1, but 0x2 on a, b, c, d and 2 more, 0x3 on e; 2 more facts"
         );
     }

@@ -1,10 +1,10 @@
 //! Warnings about the nodes and runs of a class, in English.
 
-use super::percent;
-use crate::warnings::ClassWarning;
+use super::{joined, listed, percent};
 use crate::warnings::of_classes::{
     IntervalCoverage, NodeRuns, NodesWithThreads, RunsWithValue, TimeOrderEvidence, TimeOrderLimit, Uncertain,
 };
+use crate::warnings::{ClassWarning, FirstFew};
 use pmmpi::counters::open_counters::Scope;
 use pmmpi::text::{count, printable};
 use std::fmt::{Display, Formatter, Result};
@@ -28,12 +28,13 @@ impl Display for ClassWarning {
                 session_name(earlier_session.as_deref()),
                 count(*new, "new node")
             ),
-            Self::CoresDiffer { are_used, numbers, all } => {
+            Self::CoresDiffer { are_used, numbers } => {
                 let verb = if *are_used { "use" } else { "have" };
-                let of = |NodesWithThreads { threads, nodes, named }: &NodesWithThreads| {
-                    format!("{threads} on {}{}", count(*nodes, "node"), in_brackets(named, *nodes))
+                let of = |NodesWithThreads { threads, nodes }: &NodesWithThreads| {
+                    format!("{threads} on {}{}", count(nodes.all, "node"), in_brackets(nodes))
                 };
-                let numbers = listed(numbers.iter().map(of).collect(), *all, "more number");
+                let more = |more| format!(", {}", count(more, "more number"));
+                let numbers = joined(numbers, of, ", ", more);
                 write!(f, "nodes of a class {verb} different numbers of hardware threads: {numbers}")
             }
             Self::DependentRuns { correlation, runs, independent_runs, interval, class } => write!(
@@ -65,12 +66,10 @@ impl Display for ClassWarning {
                     "{session} has {suspects}, {why}; suspects keep their earlier verdicts{and} ({class})"
                 )
             }
-            Self::FewRounds { nodes, all, needed } => {
-                f.write_str(&few_runs(nodes, *all, *needed, [" of a kernel", "of a kernel"]))
+            Self::FewRounds { nodes, needed } => {
+                f.write_str(&few_runs(nodes, *needed, [" of a kernel", "of a kernel"]))
             }
-            Self::FewRuns { nodes, all, needed } => {
-                f.write_str(&few_runs(nodes, *all, *needed, ["", "in a class"]))
-            }
+            Self::FewRuns { nodes, needed } => f.write_str(&few_runs(nodes, *needed, ["", "in a class"])),
             Self::FlakyNode { node, slow_runs, runs, class } => {
                 write!(
                     f,
@@ -143,12 +142,13 @@ impl Display for ClassWarning {
                     percent(*detectable)
                 )
             }
-            Self::SettingsDiffer { setting, is_on_one_node, values, all, class } => {
+            Self::SettingsDiffer { setting, is_on_one_node, values, class } => {
                 let runs = if *is_on_one_node { "runs of the same node" } else { "runs" };
-                let of = |RunsWithValue { value, runs, named }: &RunsWithValue| {
-                    format!("{value} in {}{}", count(*runs, "run"), in_brackets(named, *runs))
+                let of = |RunsWithValue { value, runs }: &RunsWithValue| {
+                    format!("{value} in {}{}", count(runs.all, "run"), in_brackets(runs))
                 };
-                let values = listed(values.iter().map(of).collect(), *all, "more value");
+                let more = |more| format!(", {}", count(more, "more value"));
+                let values = joined(values, of, ", ", more);
                 write!(f, "{runs} differ in {setting}: {values} ({class})")
             }
             Self::SplitByLabel { label, values, runs, command } => write!(
@@ -230,32 +230,19 @@ fn covers(IntervalCoverage { nominal, real }: IntervalCoverage) -> String {
 }
 
 /// The first nodes with few runs. The two last texts say what the runs of one node, and of several nodes, are of.
-fn few_runs(nodes: &[NodeRuns], all: usize, needed: usize, [of_one, of_several]: [&str; 2]) -> String {
-    if let [NodeRuns { node, runs, class }] = nodes {
+fn few_runs(nodes: &FirstFew<NodeRuns>, needed: usize, [of_one, of_several]: [&str; 2]) -> String {
+    if let [NodeRuns { node, runs, class }] = &nodes.first[..] {
         let of_one = class.map_or_else(|| of_one.to_owned(), |class| format!(" of class {class}"));
         return format!("{node} has only {}{of_one}, but the report needs {needed}", count(*runs, "run"));
     }
-    let named = nodes.iter().map(|of| format!("{} ({})", of.node, count(of.runs, "run")));
-    let named = named.collect::<Vec<_>>().join(", ");
-    let more = match all.saturating_sub(nodes.len()) {
-        0 => String::new(),
-        more => format!(" and {}", count(more, "more node")),
-    };
-    format!("nodes with fewer than {needed} runs {of_several}: {named}{more}")
+    let of = |of: &NodeRuns| format!("{} ({})", of.node, count(of.runs, "run"));
+    let named = joined(nodes, of, ", ", |more| format!(" and {}", count(more, "more node")));
+    format!("nodes with fewer than {needed} runs {of_several}: {named}")
 }
 
-/// " (a, b, c, ...)": the first names of `all`. Nothing without names.
-fn in_brackets(names: &[String], all: usize) -> String {
-    let more = if all > names.len() { ", ..." } else { "" };
-    if names.is_empty() { String::new() } else { format!(" ({}{more})", names.join(", ")) }
-}
-
-/// The first texts of `all`, and the number of the others.
-fn listed(mut texts: Vec<String>, all: usize, other: &str) -> String {
-    if let Some(more) = all.checked_sub(texts.len()).filter(|more| *more > 0) {
-        texts.push(count(more, other));
-    }
-    texts.join(", ")
+/// " (a, b, c, ...)". Nothing without names.
+fn in_brackets(names: &FirstFew<String>) -> String {
+    if names.first.is_empty() { String::new() } else { format!(" ({})", listed(names, String::clone)) }
 }
 
 #[cfg(test)]
@@ -283,12 +270,16 @@ mod tests {
         NodeRuns { node: text("n0222"), runs, class }
     }
 
+    fn few<T>(first: Vec<T>, all: usize) -> FirstFew<T> {
+        FirstFew { first, all }
+    }
+
     fn threads(threads: usize, nodes: usize, named: &[&str]) -> NodesWithThreads {
-        NodesWithThreads { threads, nodes, named: names(named) }
+        NodesWithThreads { threads, nodes: few(names(named), nodes) }
     }
 
     fn value(value: &str, runs: usize, named: &[&str]) -> RunsWithValue {
-        RunsWithValue { value: text(value), runs, named: names(named) }
+        RunsWithValue { value: text(value), runs: few(names(named), runs) }
     }
 
     #[test]
@@ -309,8 +300,7 @@ mod tests {
             },
             ClassWarning::CoresDiffer {
                 are_used: true,
-                numbers: vec![threads(64, 18, &[]), threads(32, 2, &["n03", "n07"])],
-                all: 2,
+                numbers: few(vec![threads(64, 18, &[]), threads(32, 2, &["n03", "n07"])], 2),
             },
             ClassWarning::DependentRuns {
                 correlation: 0.6,
@@ -328,8 +318,8 @@ mod tests {
                 earlier_sessions: 0,
                 class: class(),
             },
-            ClassWarning::FewRounds { nodes: vec![node(1, None)], all: 1, needed: 3 },
-            ClassWarning::FewRuns { nodes: vec![node(3, None)], all: 1, needed: 5 },
+            ClassWarning::FewRounds { nodes: few(vec![node(1, None)], 1), needed: 3 },
+            ClassWarning::FewRuns { nodes: few(vec![node(3, None)], 1), needed: 5 },
             ClassWarning::FlakyNode { node: text("n0222"), slow_runs: 9, runs: 40, class: class() },
             ClassWarning::KernelFailedEverywhere {
                 kernel: text("disk"),
@@ -367,8 +357,7 @@ mod tests {
             ClassWarning::SettingsDiffer {
                 setting: text("env.OMP_NUM_THREADS"),
                 is_on_one_node: false,
-                values: vec![value("8", 33, &[]), value("not set", 2, &["0c5f1e", "9a22b0"])],
-                all: 2,
+                values: few(vec![value("8", 33, &[]), value("not set", 2, &["0c5f1e", "9a22b0"])], 2),
                 class: class(),
             },
             ClassWarning::SplitByLabel { label: text("job"), values: 7, runs: 7, command: names(&["./hpl"]) },
@@ -383,23 +372,22 @@ mod tests {
 
     #[test]
     fn only_the_class_with_the_fewest_runs_is_named() {
-        let told = |node| ClassWarning::FewRuns { nodes: vec![node], all: 1, needed: 5 }.to_string();
+        let told = |node| ClassWarning::FewRuns { nodes: few(vec![node], 1), needed: 5 }.to_string();
         assert_eq!(told(node(1, Some(3))), "n0222 has only 1 run of class 3, but the report needs 5");
         assert_eq!(told(node(3, None)), "n0222 has only 3 runs, but the report needs 5");
     }
 
     #[test]
     fn the_first_names_stand_for_a_long_list() {
-        let nodes = vec![node(1, Some(2)), node(2, None), node(2, None)];
+        let nodes = few(vec![node(1, Some(2)), node(2, None), node(2, None)], 4);
         assert_eq!(
-            ClassWarning::FewRounds { nodes, all: 4, needed: 3 }.to_string(),
+            ClassWarning::FewRounds { nodes, needed: 3 }.to_string(),
             "nodes with fewer than 3 runs of a kernel: n0222 (1 run), n0222 (2 runs), n0222 (2 runs) and 1 more node"
         );
         let differ = ClassWarning::SettingsDiffer {
             setting: text("governor"),
             is_on_one_node: true,
-            values: vec![value("a", 9, &[]), value("b", 4, &["1", "2", "3"]), value("c", 1, &["4"])],
-            all: 5,
+            values: few(vec![value("a", 9, &[]), value("b", 4, &["1", "2", "3"]), value("c", 1, &["4"])], 5),
             class: class(),
         };
         assert_eq!(

@@ -1,5 +1,6 @@
 //! Warnings about two sets of runs, in English.
 
+use super::listed;
 use crate::warnings::ComparisonWarning;
 use crate::warnings::of_comparisons::Unpaired;
 use pmmpi::text::count;
@@ -19,44 +20,41 @@ impl Display for ComparisonWarning {
             ),
             Self::UnpairedRuns { a, b } => {
                 let of = |(set, unpaired): (&str, &Unpaired)| {
-                    let Unpaired { runs, first, nodes } = unpaired;
-                    (*runs > 0)
-                        .then(|| format!("{} of {set} ({})", count(*runs, "run"), named(first, *nodes)))
+                    let Unpaired { runs, nodes } = unpaired;
+                    (*runs > 0).then(|| {
+                        format!("{} of {set} ({})", count(*runs, "run"), listed(nodes, String::clone))
+                    })
                 };
                 let both: Vec<String> = [("A", a), ("B", b)].into_iter().filter_map(of).collect();
                 write!(f, "runs without a partner in the other set: {}", both.join(", "))
             }
-            Self::FewRuns { first, nodes } => write!(
+            Self::FewRuns { nodes } => write!(
                 f,
                 "on {} ({}), A or B has too few runs to show how much the times vary; in a comparison of only one \
                  node, 3 runs of A and 3 runs of B are enough",
-                count(*nodes, "node"),
-                named(first, *nodes)
+                count(nodes.all, "node"),
+                listed(nodes, String::clone)
             ),
         }
     }
 }
 
-/// For example "n1, n2, n3, ...". `all` is the number of all nodes.
-fn named(first: &[String], all: usize) -> String {
-    format!("{}{}", first.join(", "), if all > first.len() { ", ..." } else { "" })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::warnings::FirstFew;
 
     #[test]
     fn warnings_name_the_first_nodes() {
-        let nodes = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<String>>();
-        let few = ComparisonWarning::FewRuns { first: nodes(&["n1", "n2", "n3"]), nodes: 4 };
+        let nodes = |names: &[&str]| FirstFew::of(names.iter().map(|name| (*name).to_owned()), 3);
+        let few = ComparisonWarning::FewRuns { nodes: nodes(&["n1", "n2", "n3", "n4"]) };
         assert_eq!(
             few.to_string(),
             "on 4 nodes (n1, n2, n3, ...), A or B has too few runs to show how much the times vary; in a comparison \
              of only one node, 3 runs of A and 3 runs of B are enough"
         );
-        let a = Unpaired { runs: 0, first: Vec::new(), nodes: 0 };
-        let b = Unpaired { runs: 1, first: nodes(&["n1+n2"]), nodes: 1 };
+        let a = Unpaired { runs: 0, nodes: nodes(&[]) };
+        let b = Unpaired { runs: 1, nodes: nodes(&["n1+n2"]) };
         assert_eq!(
             ComparisonWarning::UnpairedRuns { a, b }.to_string(),
             "runs without a partner in the other set: 1 run of B (n1+n2)"

@@ -1,7 +1,8 @@
 //! Warnings about what pmmpi read, or could not read, in English.
 
-use crate::warnings::of_input::{First, NAMED, RejectedPlace};
-use crate::warnings::{InputWarning, WarningCode};
+use super::{joined, listed};
+use crate::warnings::of_input::{NAMED, RejectedPlace};
+use crate::warnings::{FirstFew, InputWarning, WarningCode};
 use pmmpi::text::{count, printable};
 use std::fmt::{Display, Formatter, Result};
 use std::path::{Path, PathBuf};
@@ -35,13 +36,12 @@ impl Display for InputWarning {
                 count(*sessions, "session"),
                 if *sessions == 1 { "it" } else { "them" }
             ),
-            Self::MediansBehind { archive, first, files } => write!(
+            Self::MediansBehind { archive, files } => write!(
                 f,
-                "the medians of the archive {} lack the runs of {}: {}{}",
+                "the medians of the archive {} lack the runs of {}: {}",
                 archive.display(),
-                count(*files, "file"),
-                first.display(),
-                if *files > 1 { ", ..." } else { "" }
+                count(files.all, "file"),
+                listed(files, |path| shown(path))
             ),
             Self::NoPlacesArchived { runs, first } => write!(
                 f,
@@ -147,33 +147,23 @@ fn rejected(f: &mut Formatter<'_>, rows: u64, values: u64, first: &[RejectedPlac
 }
 
 /// Also says how to read these run files: pmmpi reads only those in the folders that the user names.
-fn in_subfolders(f: &mut Formatter<'_>, files: usize, folders: &First<PathBuf>) -> Result {
-    let named: Vec<String> = folders.named.iter().map(|path| shown(path)).collect();
-    let more = if folders.all > named.len() { " ..." } else { "" };
+fn in_subfolders(f: &mut Formatter<'_>, files: usize, folders: &FirstFew<PathBuf>) -> Result {
+    let named = joined(folders, |path| shown(path), " ", |_| " ...".to_owned());
     let are = if files == 1 { "is" } else { "are" };
     let place = if folders.all == 1 { "a subfolder" } else { "subfolders" };
     let them = if files == 1 { "it" } else { "them" };
     let run_files = count(files, "run file");
-    write!(f, "{run_files} {are} in {place}; to read {them}, use: pmmpi report {}{more}", named.join(" "))
+    write!(f, "{run_files} {are} in {place}; to read {them}, use: pmmpi report {named}")
 }
 
-fn reset(f: &mut Formatter<'_>, nodes: &First<String>, what: &str) -> Result {
+fn reset(f: &mut Formatter<'_>, nodes: &FirstFew<String>, what: &str) -> Result {
     let named = listed(nodes, |node| printable(node));
     write!(f, "--resets names {} {what}: {named}", count(nodes.all, "node"))
 }
 
 /// A column with the first of its values.
-fn column((name, values): &(String, Vec<String>)) -> String {
-    const SHOWN: usize = 2;
-    let more = if values.len() > SHOWN { ", ..." } else { "" };
-    format!("{name} ({}{more})", values[..values.len().min(SHOWN)].join(", "))
-}
-
-/// For example "n1, n2, n3, ...".
-fn listed<T>(list: &First<T>, text: impl Fn(&T) -> String) -> String {
-    let named: Vec<String> = list.named.iter().map(text).collect();
-    let more = if list.all > named.len() { ", ..." } else { "" };
-    format!("{}{more}", named.join(", "))
+fn column((name, values): &(String, FirstFew<String>)) -> String {
+    format!("{name} ({})", listed(values, String::clone))
 }
 
 fn shown(path: &Path) -> String {
@@ -184,12 +174,12 @@ fn shown(path: &Path) -> String {
 mod tests {
     use super::*;
 
-    fn first<const N: usize>(names: [&str; N]) -> First<String> {
-        First::of(names.into_iter().map(str::to_owned))
+    fn first<const N: usize>(names: [&str; N]) -> FirstFew<String> {
+        FirstFew::of(names.into_iter().map(str::to_owned), NAMED)
     }
 
-    fn paths<const N: usize>(paths: [&str; N]) -> First<PathBuf> {
-        First::of(paths.into_iter().map(PathBuf::from))
+    fn paths<const N: usize>(paths: [&str; N]) -> FirstFew<PathBuf> {
+        FirstFew::of(paths.into_iter().map(PathBuf::from), NAMED)
     }
 
     fn said(warning: InputWarning) -> String {
@@ -204,7 +194,7 @@ mod tests {
             line: 12,
             reason: "elapsed_s: -3 is not a time above zero".into(),
         };
-        let kinds = vec!["mkl".to_owned(), "openblas".to_owned()];
+        let blas = ("blas".to_owned(), first(["mkl", "openblas"]));
         for warning in [
             InputWarning::ArchivedClasses,
             InputWarning::ConflictingRun { file: "b.pmr".into(), first: "a.pmr".into() },
@@ -214,8 +204,7 @@ mod tests {
             InputWarning::LaterSessions { sessions: 1 },
             InputWarning::MediansBehind {
                 archive: "dgemm".into(),
-                first: "dgemm/month=2026-11/pmmpi-1.parquet".into(),
-                files: 1,
+                files: paths(["dgemm/month=2026-11/pmmpi-1.parquet"]),
             },
             InputWarning::NoPlacesArchived { runs: 3, first: "20261101T120000Z-n1-7-1c".into() },
             InputWarning::NoRunFiles { folder: "results".into() },
@@ -249,13 +238,13 @@ mod tests {
                 path: "archive/_places/month=2026-11/pmmpi-1.parquet".into(),
                 reason: "is damaged: it has no column `event`".into(),
             },
-            InputWarning::UnreadValues { values: First::of([("gflops".to_owned(), 7)].into_iter()) },
+            InputWarning::UnreadValues { values: FirstFew { first: vec![("gflops".to_owned(), 7)], all: 1 } },
             InputWarning::UnusableRunFile {
                 path: "run.pmr".into(),
                 code: WarningCode::TruncatedFile,
                 reason: "is truncated: 100 of 200 bytes".into(),
             },
-            InputWarning::UnusedColumns { columns: First::of([("blas".to_owned(), kinds)].into_iter()) },
+            InputWarning::UnusedColumns { columns: FirstFew { first: vec![blas], all: 1 } },
         ] {
             assert_eq!(warning.to_string(), warning.code().example());
         }
@@ -286,7 +275,7 @@ mod tests {
             said(InputWarning::UnknownReset { nodes: first(["a", "b", "c\u{7}", "d"]) }),
             "--resets names 4 nodes that the input does not have: a, b, c?, ..."
         );
-        let kinds = ["a", "b", "c"].map(str::to_owned).to_vec();
+        let kinds = FirstFew { first: vec!["a".to_owned(), "b".to_owned()], all: 3 };
         assert_eq!(column(&("blas".to_owned(), kinds)), "blas (a, b, ...)");
         let own_sessions = vec!["weekly 1".to_owned(), "weekly 2".to_owned()];
         assert_eq!(

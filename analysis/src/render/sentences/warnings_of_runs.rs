@@ -1,6 +1,6 @@
 //! Warnings about one run of pmmpi, in English.
 
-use super::percent;
+use super::{joined, percent};
 use crate::warnings::RunWarning;
 use crate::warnings::of_runs::RanksAtEnd;
 use pmmpi::text::{count, printable, seconds_between};
@@ -23,14 +23,11 @@ impl Display for RunWarning {
             Self::NodeUnknown { nodes } => {
                 write!(f, "the run has no record of the hardware of {}", nodes.join(", "))
             }
-            Self::NodeChanged { nodes, nodes_count, changed } => {
-                let more = match nodes_count.saturating_sub(nodes.len()) {
-                    0 => String::new(),
-                    more => format!(" and {}", count(more, "more node")),
-                };
-                let their = if *nodes_count == 1 { "its" } else { "their" };
-                let (named, changed) = (nodes.join(", "), printable(changed));
-                write!(f, "{named}{more} changed after pmmpi had read {their} facts: {changed}")
+            Self::NodeChanged { nodes, changed } => {
+                let more = |more| format!(" and {}", count(more, "more node"));
+                let their = if nodes.all == 1 { "its" } else { "their" };
+                let (named, changed) = (joined(nodes, String::clone, ", ", more), printable(changed));
+                write!(f, "{named} changed after pmmpi had read {their} facts: {changed}")
             }
             Self::NoStamps { rank } => write!(f, "rank {rank} has no time stamps"),
             Self::InconsistentClocks { max_drift_ppm, least_ppm, suspects } => {
@@ -136,18 +133,16 @@ fn by_place(places: &[RanksAtEnd]) -> String {
     listed.join("; ")
 }
 
-fn ranks_of(RanksAtEnd { ranks, ranks_count, .. }: &RanksAtEnd) -> String {
-    let named = ranks.iter().map(RankId::to_string).collect::<Vec<_>>().join(", ");
-    let what = if *ranks_count == 1 { "rank" } else { "ranks" };
-    match ranks_count.saturating_sub(ranks.len()) {
-        0 => format!("{what} {named}"),
-        more => format!("{what} {named} and {more} more"),
-    }
+fn ranks_of(RanksAtEnd { ranks, .. }: &RanksAtEnd) -> String {
+    let what = if ranks.all == 1 { "rank" } else { "ranks" };
+    let named = joined(ranks, RankId::to_string, ", ", |more| format!(" and {more} more"));
+    format!("{what} {named}")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::warnings::FirstFew;
     use pmmpi::counters::requested::Uncounted;
     use pmmpi::regions::{At, Whereabouts};
 
@@ -155,9 +150,9 @@ mod tests {
         names.iter().copied().map(str::to_owned).collect()
     }
 
-    fn at(place: Option<(At, &str)>, ranks: &[u32], ranks_count: usize) -> RanksAtEnd {
+    fn at(place: Option<(At, &str)>, ranks: &[u32], all: usize) -> RanksAtEnd {
         let place = place.map(|(at, region)| Whereabouts { region: region.to_owned(), at });
-        RanksAtEnd { place, ranks: ranks.iter().copied().map(RankId).collect(), ranks_count }
+        RanksAtEnd { place, ranks: FirstFew { first: ranks.iter().copied().map(RankId).collect(), all } }
     }
 
     /// docs/warnings.md has these examples.
@@ -175,8 +170,7 @@ mod tests {
             RunWarning::IncompleteRun { ranks: 4, completed: 2, lost: 1, unknown: 1 },
             RunWarning::NodeUnknown { nodes: names(&["n0222"]) },
             RunWarning::NodeChanged {
-                nodes: names(&["n0222"]),
-                nodes_count: 1,
+                nodes: FirstFew { first: names(&["n0222"]), all: 1 },
                 changed: "governor from performance to powersave".to_owned(),
             },
             RunWarning::NoStamps { rank: RankId(3) },
@@ -211,8 +205,7 @@ mod tests {
         };
         says(
             RunWarning::NodeChanged {
-                nodes: names(&["n1", "n2", "n3"]),
-                nodes_count: 5,
+                nodes: FirstFew { first: names(&["n1", "n2", "n3"]), all: 5 },
                 changed: "a\u{1b}".to_owned(),
             },
             "n1, n2, n3 and 2 more nodes changed after pmmpi had read their facts: a?",
