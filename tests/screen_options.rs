@@ -184,7 +184,7 @@ fn a_screen_is_compared_with_a_baseline() {
     assert!(refused.code() == 2 && refused.err().starts_with(told), "{}", refused.err());
     let kernels = ["screen", "--kernels", "fma,spin", "--out", "refused", "--against", "before"];
     let refused = tool::run(Command::new(pmmpi()).args(kernels).current_dir(folder.path()));
-    let told = "The baseline has no time of fma, spin with the options";
+    let told = "The baseline has no time of fma, spin that was measured with the options";
     assert!(refused.code() == 2 && refused.err().contains(told), "{}", refused.err());
     assert!(tool::runs_in(&folder.path().join("refused")).is_empty());
     let options = ["--against", "before", "--format", "json", "--fail-on", "slow,moved"];
