@@ -57,7 +57,7 @@ pub fn print() {
         "same factor. The logarithm of this factor has a standard deviation of 2 % (0 % in the row with 1"
     );
     println!(
-        "node). The simulation makes 1 % of the runs 10 to 30 % slower, and 1 % of the nodes 1 to 12 % slower"
+        "node). The simulation makes 1 % of the runs 10 to 30 % slower. 1 % of the nodes are 1 to 12 % slower"
     );
     println!(
         "from a random session on. If a row uses other values, its first column names them. \"t3\" means that"

@@ -20,7 +20,7 @@ pub fn print(part: u64) {
         "varies by 0.3 % from screen to screen, and a slow node is slow only in the last screen. \"Right",
         "kernel\": of the found slow nodes, the share for which the report names the slow kernel. If there is",
         "no slow node, each finding is false, and the precision is 0. A dash means that there is nothing to",
-        "count. The last column counts only runs of the last (or only) screen.\n",
+        "count. The last column counts the runs of the last (or only) screen, and no earlier runs.\n",
     ] {
         println!("{line}");
     }

@@ -96,8 +96,8 @@ pub fn print() {
     println!("|---|---|---|---|---|---|---|---|---|---|");
     for (name, how) in [
         ("in one session", How::Together),
-        ("in one session, one node varies 20 times as much", How::OneNoisy),
-        ("in one session, 5 % of the runs are 10 % slower", How::SlowRuns),
+        ("in one session; one node varies 20 times as much", How::OneNoisy),
+        ("in one session; 5 % of the runs are 10 % slower", How::SlowRuns),
         ("in turns, while all nodes become 5 % slower", How::InTurns),
         ("in one session each", How::Apart),
         ("in two sessions each", How::TwoApart),

@@ -148,7 +148,8 @@ pub fn advice(report: &Report, fail_on: &[FailOn], delta_percent: f64) -> Option
     Some(format!("--fail-on {name}: the report judged no node, because {what}"))
 }
 
-/// True if the report found this.
+/// True if the report found `what`, a condition of `--fail-on`. Always false for `Unjudged`, which has its own exit
+/// status.
 pub fn is_found(report: &Report, what: FailOn) -> bool {
     match what {
         FailOn::Slow => {

@@ -194,7 +194,7 @@ pub fn waited_for(report: &Report) -> Option<String> {
     let of = |node: &OftenWaitedFor| {
         let runs = count(node.runs, "run");
         format!(
-            "{} in {} of {runs}, for {:.1} % of the elapsed time",
+            "{} in {} of {runs} (in the median of these runs, for at least {:.1} % of the elapsed time)",
             shortened(&node.node),
             node.last,
             node.share * 100.0

@@ -72,7 +72,9 @@ pub fn meaning(report: &Report, rows: &[SlownessRow]) -> Vec<String> {
         _ => None,
     };
     let longer = rows.iter().any(|row| row.found.only_counts_longer);
-    let longer = longer.then(|| "=time: the count is higher, but the count per second is not".to_owned());
+    let longer = longer.then(|| {
+        "=time: the count is higher in slow runs (or nodes), but the count per second is not".to_owned()
+    });
     std::iter::once(ratio).chain(times).chain(longer).collect()
 }
 

@@ -33,7 +33,7 @@ pub fn reasons(report: &Report) -> Vec<String> {
     named.extend(screened(report).map(|(node, _)| node));
     let left_out = named.into_iter().filter(|node| !is_host_name(node));
     lines.extend(
-        left_out.map(|node| format!("{node} is not a single host name, so the list does not contain it")),
+        left_out.map(|node| format!("{node} is not the name of one host, so the list does not contain it")),
     );
     if let Some(screen) = &report.screen {
         let kernels = screen.kernels.iter().map(|of| &of.kernel).filter(|of| failed_everywhere(screen, of));

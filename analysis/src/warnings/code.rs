@@ -143,8 +143,8 @@ codes! {
     ForeignFile "foreign-file"
         "A file `*.pmr` is not a run file, or a file on the command line has a format that pmmpi does not \
          know."
-        "Name run files (*.pmr), folders with run files, or result files of a tool that docs/import.md \
-         describes."
+        "On the command line, give only run files (*.pmr), folders with run files, or result files of the tools \
+         in docs/import.md."
         "notes.txt: is neither a run file of pmmpi nor a known result file"
     ForeignFiles "foreign-files"
         "pmmpi did not read some files of a folder: pmmpi does not know the format of these files, or they \

@@ -138,7 +138,7 @@ fn a_file_that_is_no_table_is_named() {
     assert_eq!(
         unusable("node,run,elapsed_ms\na,1,2\n"),
         "has no column `elapsed_s` (expected: node,run,elapsed_s; found: node,run,elapsed_ms); if \
-         elapsed_ms is the time, convert it to seconds in a column elapsed_s"
+         the column `elapsed_ms` contains the time, write this time in seconds into a column `elapsed_s`"
     );
     assert!(unusable("1,2,3\n4,5,6\n").ends_with("the first line must name the columns"));
     assert!(unusable("node,run,elapsed_s,Node\na,1,2,3\n").starts_with("has two columns `Node`"));

@@ -163,7 +163,7 @@ impl Quanta {
             return Ok(());
         }
         let (expected, found) = (format!("0x{expected:x}"), format!("0x{found:x}"));
-        let (of, element) = ("the numbers after each quantum".to_owned(), quanta - 1);
+        let (of, element) = ("the results of the repetitions of the fixed loop".to_owned(), quanta - 1);
         Err(Wrong { hardware_thread, of, element, expected, found, wrong_count: 1 })
     }
 }

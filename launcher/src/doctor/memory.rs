@@ -13,11 +13,11 @@ pub fn huge_pages(machine: &dyn Machine) -> Check {
         Some("always") => Check::limits(
             NAME,
             "transparent huge pages: always",
-            "the Linux kernel gives huge pages only while physical memory is not fragmented: page faults \
-             and TLB misses vary between runs and nodes. If your jobs run with this setting, keep this \
-             setting",
+            "the Linux kernel gives huge pages only while physical memory is not fragmented, so page \
+             faults and TLB misses vary between runs and nodes. If your production jobs also use `always`, do \
+             not change this setting",
             format!(
-                "echo madvise > /{ENABLED}\n# to keep this setting after a reboot, add \
+                "echo madvise > /{ENABLED}\n# to keep madvise after a reboot, add \
                  transparent_hugepage=madvise to the Linux kernel's command line"
             ),
         ),

@@ -127,7 +127,10 @@ pub fn capabilities(machine: &dyn Machine) -> Check {
     if machine.is_secure() {
         return Check::broken(
             NAME,
-            format!("{}; pmmpi's file has capabilities, or a set-user-id or set-group-id bit", own.names()),
+            format!(
+                "this process has {}; pmmpi's file has capabilities, or a set-user-id or set-group-id bit",
+                own.names()
+            ),
             "the Linux kernel denies the agent access to pmmpi's memory, so pmmpi cannot measure MPI \
              programs with the agent. The C library also removes LD_LIBRARY_PATH, LD_PRELOAD, TMPDIR and \
              more from the programs' environment",

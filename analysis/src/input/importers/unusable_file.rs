@@ -141,7 +141,7 @@ fn hint(names: &[&str]) -> String {
     match names.iter().find(near) {
         Some(name) if !names.iter().any(|name| name.eq_ignore_ascii_case("elapsed_s")) => {
             format!(
-                "; if {} is the time, convert it to seconds in a column elapsed_s",
+                "; if the column `{}` contains the time, write this time in seconds into a column `elapsed_s`",
                 shown(name.as_bytes())
             )
         }

@@ -229,7 +229,7 @@ fn about(report: &Report, verdict: OwnVerdict) -> Vec<String> {
     vec![format!("{} of {} {what}: {}{more}{seconds}", nodes.len(), count(all, "node"), named.join(", "))]
 }
 
-/// For example "n007 is 3.1 % slower than it was until 2026-11-14 (at least 2.5 %)".
+/// For example "n007 is 3.1 % (at least 2.5 %) slower than it was until 2026-11-14".
 /// `is_hidden` tells whether the user selected nodes.
 fn of_node(node: &NodeReport, in_class: &str, verdict: OwnVerdict, is_hidden: bool) -> String {
     let history = &node.history;
@@ -260,7 +260,7 @@ fn of_node(node: &NodeReport, in_class: &str, verdict: OwnVerdict, is_hidden: bo
         _ => "",
     };
     format!(
-        "{}{in_class} {is} {} {how}{in_its_class} than it was until {until}{least}{course}{seconds}",
+        "{}{in_class} {is} {}{least} {how}{in_its_class} than it was until {until}{course}{seconds}",
         shortened(&node.node),
         percent(change.abs()),
     )
