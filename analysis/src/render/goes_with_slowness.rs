@@ -73,7 +73,7 @@ pub fn meaning(report: &Report, rows: &[SlownessRow]) -> Vec<String> {
     };
     let longer = rows.iter().any(|row| row.found.only_counts_longer);
     let longer = longer.then(|| {
-        "=time: the count is higher in slow runs (or nodes), but the count per second is not".to_owned()
+        "=time: slow runs (or nodes) have a higher count, but no higher count per second".to_owned()
     });
     std::iter::once(ratio).chain(times).chain(longer).collect()
 }
