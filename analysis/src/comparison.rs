@@ -91,7 +91,7 @@ pub struct ClassComparison {
     /// Number of nodes on which runs of A and B took turns.
     pub in_turns: usize,
     /// Why a value is null.
-    pub null_reasons: BTreeMap<&'static str, ComparisonNull>,
+    pub null_reasons: BTreeMap<&'static str, ComparisonNullReason>,
 }
 
 /// A node, or a job on several nodes.
@@ -116,7 +116,7 @@ pub struct NodeComparison {
     /// True if the difference is certain.
     pub different: bool,
     /// Why a value is null.
-    pub null_reasons: BTreeMap<&'static str, ComparisonNull>,
+    pub null_reasons: BTreeMap<&'static str, ComparisonNullReason>,
 }
 
 /// A region or a metric of a class.
@@ -139,12 +139,12 @@ pub struct MetricComparison {
     /// True if the difference is certain.
     pub different: bool,
     /// Why a value is null.
-    pub null_reasons: BTreeMap<&'static str, ComparisonNull>,
+    pub null_reasons: BTreeMap<&'static str, ComparisonNullReason>,
 }
 
 /// Why a value of a comparison is null.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ComparisonNull {
+pub enum ComparisonNullReason {
     /// Too few runs show how much the times vary.
     FewRuns,
     /// Some values are 0 or below, so there is no ratio.

@@ -50,7 +50,7 @@ use goes_with_slowness::{ClassSlowness, RunsInBlocks};
 use history::{History, SessionMedian};
 use judged_session::{JudgedSession, Sessions};
 use node_report::{DriftReport, FlakyReport, NodeReport, SlowRunReport};
-use null_reasons::NullReason;
+use null_reasons::NodeNullReason;
 use own_history::SessionEffects;
 use rayon::prelude::*;
 use std::collections::BTreeSet;
@@ -443,9 +443,9 @@ impl Judge<'_> {
                 let (why, mut null_reasons) = why.of_run(run.run);
                 let session = table.session_name(row).map(str::to_owned);
                 if session.is_none() {
-                    null_reasons.insert("session", NullReason::NoSession);
+                    null_reasons.insert("session", NodeNullReason::NoSession);
                 }
-                null_reasons.insert("places", NullReason::NoPlaces);
+                null_reasons.insert("places", NodeNullReason::NoPlaces);
                 null_reasons.share(&mut known);
                 self.all.slow_runs.push(SlowRunReport {
                     run_id: table.run_id(row),

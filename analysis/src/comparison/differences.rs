@@ -2,7 +2,7 @@
 
 use super::side::SideRun;
 use super::units::{Matched, MatchedUnit};
-use super::{ClassComparison, ComparisonNull, MetricComparison, NodeComparison};
+use super::{ClassComparison, ComparisonNullReason, MetricComparison, NodeComparison};
 use crate::stats::two_sets::{self, ClassChange, CompareSettings, SessionRuns, Unit};
 use crate::stats::{benjamini_hochberg, resolution, within_nodes};
 use std::collections::{BTreeMap, BTreeSet};
@@ -46,9 +46,12 @@ fn exp(interval: Option<[f64; 2]>) -> Option<[f64; 2]> {
 }
 
 /// Why these keys are null, if there is no interval.
-fn reasons(keys: &[&'static str], interval: Option<[f64; 2]>) -> BTreeMap<&'static str, ComparisonNull> {
+fn reasons(
+    keys: &[&'static str],
+    interval: Option<[f64; 2]>,
+) -> BTreeMap<&'static str, ComparisonNullReason> {
     let keys = keys.iter().filter(|_| interval.is_none());
-    keys.map(|key| (*key, ComparisonNull::FewRuns)).collect()
+    keys.map(|key| (*key, ComparisonNullReason::FewRuns)).collect()
 }
 
 /// True if the interval says the same as the test.
@@ -208,6 +211,8 @@ fn without_ratio(
         ci: None,
         p_adjusted: None,
         different: false,
-        null_reasons: ["ratio", "ci", "p_adjusted"].map(|key| (key, ComparisonNull::NotPositive)).into(),
+        null_reasons: ["ratio", "ci", "p_adjusted"]
+            .map(|key| (key, ComparisonNullReason::NotPositive))
+            .into(),
     })
 }

@@ -1,7 +1,7 @@
 //! The screens of a baseline that began before a new screen, and which of them a class is compared with.
 
 use super::side;
-use crate::report::against_baseline::BaselineNull;
+use crate::report::against_baseline::BaselineNullReason;
 use crate::table::RunTable;
 use crate::table::node_class::{ClassBy, Parts};
 use crate::verdicts;
@@ -46,7 +46,7 @@ impl<'a> EarlierScreens<'a> {
 
     /// The times of these nodes in one screen: the latest one with enough of them to stand for their class, or else the
     /// one with most of them. The error says why there is none.
-    pub fn latest_of(&self, nodes: &BTreeSet<&str>, work: &Parts) -> Result<Vec<usize>, BaselineNull> {
+    pub fn latest_of(&self, nodes: &BTreeSet<&str>, work: &Parts) -> Result<Vec<usize>, BaselineNullReason> {
         let numbers: HashSet<u32> = nodes.iter().filter_map(|node| self.table.nodes.find(node)).collect();
         let has_node = |row: &&usize| numbers.contains(&self.table.node.at(**row));
         let mut sessions: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
@@ -62,8 +62,8 @@ impl<'a> EarlierScreens<'a> {
             return Ok(rows);
         }
         Err(match self.rows.values().flatten().any(|row| has_node(&row)) {
-            true => BaselineNull::NoEarlierTimeOfWork { work: work.class_of_own(self.by) },
-            false => BaselineNull::NoEarlierTime,
+            true => BaselineNullReason::NoEarlierTimeOfWork { work: work.class_of_own(self.by) },
+            false => BaselineNullReason::NoEarlierTime,
         })
     }
 }

@@ -8,7 +8,7 @@
 use super::earlier_screens::EarlierScreens;
 use super::{differences, side};
 use crate::input::Input;
-use crate::report::against_baseline::{BaselineNull, EarlierScreen, KernelAgainst};
+use crate::report::against_baseline::{BaselineNullReason, EarlierScreen, KernelAgainst};
 use crate::report::run::RunReport;
 use crate::report::screen;
 use crate::stats::own_history::OwnHistorySettings;
@@ -61,7 +61,7 @@ pub fn of_latest_screen(
     let all: BTreeSet<&str> = kernel_of.into_values().collect();
     let others = all.into_iter().filter(|kernel| !timed.contains(kernel));
     found.extend(
-        others.map(|kernel| KernelAgainst::not_compared(kernel, None, 0, BaselineNull::NoTimeInScreen)),
+        others.map(|kernel| KernelAgainst::not_compared(kernel, None, 0, BaselineNullReason::NoTimeInScreen)),
     );
     found.sort_by(|a, b| {
         let order = |of: &KernelAgainst| (Reverse(of.nodes), Reverse(of.nodes_in_screen));
@@ -116,7 +116,7 @@ impl<'a> KernelOfClass<'a> {
         level: &OwnHistorySettings,
     ) -> KernelAgainst {
         if self.is_too_small {
-            return KernelAgainst { too_small: true, ..self.not_compared(BaselineNull::SmallClass) };
+            return KernelAgainst { too_small: true, ..self.not_compared(BaselineNullReason::SmallClass) };
         }
         match before.latest_of(&self.nodes, &self.work) {
             Ok(rows) => self.next_to(before.table, &rows, settings, level),
@@ -128,7 +128,7 @@ impl<'a> KernelOfClass<'a> {
         self.table.class_name(self.rows[0])
     }
 
-    fn not_compared(&self, why: BaselineNull) -> KernelAgainst {
+    fn not_compared(&self, why: BaselineNullReason) -> KernelAgainst {
         KernelAgainst::not_compared(self.kernel, Some(self.class()), self.nodes.len(), why)
     }
 
@@ -144,11 +144,11 @@ impl<'a> KernelOfClass<'a> {
         let (nodes, all) = (times.len(), self.nodes.len());
         let found = change(&times, settings);
         let interval = found.as_ref().and_then(|found| found.interval);
-        let few_runs = interval.is_none().then_some(BaselineNull::FewRuns);
+        let few_runs = interval.is_none().then_some(BaselineNullReason::FewRuns);
         let few_nodes = (!verdicts::stand_for_class(nodes, all))
-            .then_some(BaselineNull::FewNodes { measured: nodes, nodes: all });
+            .then_some(BaselineNullReason::FewNodes { measured: nodes, nodes: all });
         let reasons = [("ci", few_runs.clone()), ("moved", few_nodes.or(few_runs))];
-        let null_reasons: BTreeMap<&str, BaselineNull> =
+        let null_reasons: BTreeMap<&str, BaselineNullReason> =
             reasons.into_iter().filter_map(|(key, why)| Some((key, why?))).collect();
         let is_moved = found.as_ref().is_some_and(|found| {
             differences::is_certain(found.p, found.interval, settings)

@@ -146,7 +146,7 @@ fn are_the_unchanged(report: &Report, nodes: &[&NodeReport]) -> bool {
 /// The most common causes of slow runs, for example "; causes: frequency (7), cpi/cache (2)". Empty if none is known.
 fn causes_of_runs(report: &Report) -> String {
     let mut runs: BTreeMap<&str, usize> = BTreeMap::new();
-    let causes = report.slow_runs.iter().filter_map(|run| run.why.cause.as_deref());
+    let causes = report.slow_runs.iter().filter_map(|run| run.why.cause_name());
     causes.for_each(|cause| *runs.entry(cause).or_default() += 1);
     let mut runs: Vec<(&str, usize)> = runs.into_iter().collect();
     runs.sort_by_key(|(cause, runs)| (std::cmp::Reverse(*runs), *cause));
@@ -221,7 +221,7 @@ fn in_short(node: &NodeReport) -> String {
         (Some(slowdown), least) => {
             let least =
                 least.filter(|least| *least > 0.0).map(|least| format!("at least {}", percent(least, 1)));
-            let reason = node.why.cause.clone();
+            let reason = node.why.cause_name().map(str::to_owned);
             let drain = node.should_be_drained().then(|| "drain it".to_owned());
             let details: Vec<String> = [least, reason, drain].into_iter().flatten().collect();
             match details.is_empty() {

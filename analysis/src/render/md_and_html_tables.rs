@@ -78,7 +78,7 @@ fn nodes(nodes: &[NodeReport], top: usize) -> Table {
             },
         ];
         cells.extend(has_history.then(|| words(node.history.verdict.map_or("-", OwnVerdict::name))));
-        cells.push(words(node.why.cause.as_deref().unwrap_or("-")));
+        cells.push(words(node.why.cause_name().unwrap_or("-")));
         cells
     };
     let rows = nodes[..shown].iter().map(row).collect();
@@ -116,7 +116,7 @@ fn slow_runs(runs: &[SlowRunReport], top: usize) -> Table {
             words(seconds(run.elapsed_s)),
             words(percent(run.slowdown, 1)),
             words(probability(run.p_adjusted)),
-            run.why.cause.as_deref().map_or_else(|| words("-"), words),
+            run.why.cause_name().map_or_else(|| words("-"), words),
             run.session.as_deref().map_or_else(|| words("-"), name),
         ]
     };

@@ -15,9 +15,35 @@ mod warnings_of_comparisons;
 mod warnings_of_input;
 mod warnings_of_runs;
 
+use crate::comparison::ComparisonNullReason;
+use crate::report::against_baseline::BaselineNullReason;
+use crate::report::by_place::PlaceNullReason;
+use crate::report::flag_findings::Finding;
+use crate::report::null_reasons::RunNullReason;
+use crate::report::screen::DrainReason;
+use crate::table::place_values::MetricNullReason;
+use crate::verdicts::fitness::GateReason;
+use crate::verdicts::goes_with_slowness::SlownessNullReason;
+use crate::verdicts::named_cause::NamedCause;
+use crate::verdicts::null_reasons::NodeNullReason;
 use crate::warnings::FirstFew;
+use serde::{Serialize, Serializer};
 pub use suggestions::drain_command;
 pub use warnings::sort as sort_warnings;
+
+/// JSON has the text of [`std::fmt::Display`].
+macro_rules! as_text {
+    ($($type:ident)*) => {
+        $(impl Serialize for $type {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        })*
+    };
+}
+
+as_text! { NodeNullReason RunNullReason SlownessNullReason ComparisonNullReason BaselineNullReason }
+as_text! { PlaceNullReason MetricNullReason NamedCause DrainReason GateReason Finding }
 
 /// For example "12.3 %"; very large values as a power of ten.
 pub(crate) fn percent(fraction: f64) -> String {

@@ -17,7 +17,7 @@ type SlowOne<'a> = (String, &'a SlowPlaces);
 /// cores, bytes into the L2 cache are 1.5 to 2.2 times the usual value (74 runs; most often socket 1 core 3: 12 runs)".
 pub fn of_runs(runs: &[SlowRunReport]) -> Vec<String> {
     let slow = runs.iter().filter_map(|run| {
-        Some((run.why.cause.as_deref()?, (name_of_run(run, &shortened(&run.node)), run.places.as_ref()?)))
+        Some((run.why.cause_name()?, (name_of_run(run, &shortened(&run.node)), run.places.as_ref()?)))
     });
     sentences(slow, "run")
 }
@@ -30,7 +30,7 @@ pub(super) fn name_of_run(run: &SlowRunReport, node: &str) -> String {
 /// The same for the causes of slow nodes.
 pub fn of_nodes(nodes: &[NodeReport]) -> Vec<String> {
     let slow = nodes.iter().filter_map(|node| {
-        let (cause, places) = (node.why.cause.as_deref()?, node.places.as_deref()?);
+        let (cause, places) = (node.why.cause_name()?, node.places.as_deref()?);
         Some((cause, (shortened(&node.node), places)))
     });
     sentences(slow, "node")

@@ -35,12 +35,12 @@ pub struct KernelAgainst {
     /// True if the class as a whole became slower or faster; `None` if the runs do not show whether it did.
     pub moved: Option<bool>,
     /// Why a value is null.
-    pub null_reasons: BTreeMap<&'static str, BaselineNull>,
+    pub null_reasons: BTreeMap<&'static str, BaselineNullReason>,
 }
 
 /// Why a value of a kernel is null.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum BaselineNull {
+pub enum BaselineNullReason {
     /// The screen has no time of the kernel.
     NoTimeInScreen,
     /// The class is too small: see [`KernelAgainst::too_small`].
@@ -97,7 +97,7 @@ impl KernelAgainst {
         kernel: &str,
         class: Option<&str>,
         nodes_in_screen: usize,
-        why: BaselineNull,
+        why: BaselineNullReason,
     ) -> Self {
         let keys = ["earlier", "change", "ci", "moved"];
         let keys = keys.into_iter().chain(class.is_none().then_some("class"));

@@ -4,7 +4,7 @@ use crate::input::place_source::{PlaceSource, ReadPlaces};
 use crate::stats::qn_scale::qn;
 use crate::table::RunTable;
 use crate::table::place_table::Level;
-use crate::table::place_values::{MetricNull, OfPlace, PlaceKey, Wanted, of_table, scope_of_most};
+use crate::table::place_values::{MetricNullReason, OfPlace, PlaceKey, Wanted, of_table, scope_of_most};
 use crate::verdicts::node_report::SlowRunReport;
 use crate::warnings::{ClassWarning, Warning};
 use pmmpi::counters::open_counters::Scope;
@@ -60,7 +60,7 @@ pub struct PlaceMetric {
     pub places: usize,
     /// Why another place has no value; absent if all have one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<MetricNull>,
+    pub reason: Option<MetricNullReason>,
 }
 
 /// One place.
@@ -90,12 +90,12 @@ pub struct PlaceSummary {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slow: Option<PlaceValues>,
     /// Why a value is null.
-    pub null_reasons: BTreeMap<&'static str, PlaceNull>,
+    pub null_reasons: BTreeMap<&'static str, PlaceNullReason>,
 }
 
 /// Why a part of a place is null: the place has several of these parts, or may have several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PlaceNull {
+pub enum PlaceNullReason {
     /// The ranks may run on several sockets, or the topology of the node is unknown.
     Sockets,
     /// Likewise, NUMA nodes.
@@ -266,7 +266,7 @@ fn units<'a>(places: impl Iterator<Item = &'a Runs>) -> BTreeMap<String, String>
 
 fn metrics<'a>(places: impl Iterator<Item = &'a Runs>) -> Vec<PlaceMetric> {
     let mut having: HashMap<&str, usize> = HashMap::new();
-    let mut reasons: HashMap<&str, &MetricNull> = HashMap::new();
+    let mut reasons: HashMap<&str, &MetricNullReason> = HashMap::new();
     for runs in places {
         let all = || runs.usual.iter().chain(&runs.slow);
         let names: HashSet<&str> =
@@ -312,13 +312,13 @@ impl PlaceSummary {
     }
 }
 
-fn why_null(part: &str) -> PlaceNull {
+fn why_null(part: &str) -> PlaceNullReason {
     match part {
-        "socket" => PlaceNull::Sockets,
-        "numa" => PlaceNull::NumaNodes,
-        "core" => PlaceNull::Cores,
-        "hardware_thread" => PlaceNull::HardwareThreads,
-        _ => PlaceNull::Ranks,
+        "socket" => PlaceNullReason::Sockets,
+        "numa" => PlaceNullReason::NumaNodes,
+        "core" => PlaceNullReason::Cores,
+        "hardware_thread" => PlaceNullReason::HardwareThreads,
+        _ => PlaceNullReason::Ranks,
     }
 }
 

@@ -45,8 +45,10 @@ pub fn warnings(
         let kernels = node.kernels.values().filter(|of| of.runs > 0 && of.failed_runs == 0);
         kernels.for_each(|of| add(&mut of_screens, &node.node, (of.runs, None), FEWEST_ROUNDS));
     }
-    let few_rounds = first(of_screens).map(|nodes| ClassWarning::FewRounds { nodes, needed: FEWEST_ROUNDS });
-    let few_runs = first(of_others).map(|nodes| ClassWarning::FewRuns { nodes, needed: FEWEST_OF_INTERVAL });
+    let few_rounds =
+        fewest_first(of_screens).map(|nodes| ClassWarning::FewRounds { nodes, needed: FEWEST_ROUNDS });
+    let few_runs =
+        fewest_first(of_others).map(|nodes| ClassWarning::FewRuns { nodes, needed: FEWEST_OF_INTERVAL });
     few_rounds.into_iter().chain(few_runs).collect()
 }
 
@@ -57,7 +59,7 @@ fn add<'a>(fewest: &mut Fewest<'a>, node: &'a str, few: RunsInClass, needed: usi
 }
 
 /// The nodes with the fewest runs first; `None` without nodes.
-fn first(fewest: Fewest<'_>) -> Option<FirstFew<NodeRuns>> {
+fn fewest_first(fewest: Fewest<'_>) -> Option<FirstFew<NodeRuns>> {
     const NAMED: usize = 3;
     let mut fewest: Vec<(&str, RunsInClass)> = fewest.into_iter().collect();
     fewest.sort_by_key(|(node, (runs, _))| (*runs, *node));
@@ -75,7 +77,7 @@ mod tests {
         let told = |classes: &[RunsInClass]| {
             let mut fewest = Fewest::new();
             classes.iter().for_each(|few| add(&mut fewest, "vm", *few, 5));
-            first(fewest)
+            fewest_first(fewest)
         };
         let vm = |runs, class| {
             Some(FirstFew { first: vec![NodeRuns { node: "vm".to_owned(), runs, class }], all: 1 })

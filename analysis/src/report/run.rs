@@ -9,7 +9,7 @@ use super::places::{self, PlaceReport};
 use super::probes::{self, ProbesReport};
 use super::regions::{self, RegionReport};
 use super::run_flags;
-use super::run_warnings::about;
+use super::run_warnings::warnings_about;
 use super::screened_run::ScreenedRun;
 use crate::warnings::Warning;
 use pmmpi::record::{End, Overhead, Run};
@@ -167,7 +167,7 @@ impl RunReport {
         let why = if began { RunNullReason::NoEndSeen } else { RunNullReason::NoRankMeasured };
         explain("end", run.end().is_none(), why);
         let lateness = lateness::of(run, MOST_LISTED);
-        let warnings = about(run, &trusted, &lateness);
+        let warnings = warnings_about(run, &trusted, &lateness);
         let Lateness { waited_for, nodes: node_waits, nodes_count: node_waits_count } = lateness;
         if let Err(why) = &waited_for {
             explain("waited_for", true, why.clone());

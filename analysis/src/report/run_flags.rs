@@ -136,10 +136,10 @@ pub fn of(run: &Run, metrics: &[MetricReport]) -> Vec<Flag> {
     }
     let moved = run.ranks.iter().filter(|rank| has_moved(run, rank)).map(|rank| rank.rank);
     let findings = [
-        about(unbound, RunFinding::UnboundRanks),
-        about(overlapping.into_iter(), RunFinding::OverlappingRanks),
+        finding_about(unbound, RunFinding::UnboundRanks),
+        finding_about(overlapping.into_iter(), RunFinding::OverlappingRanks),
         crowded(run, &nodes, &mut threads),
-        about(moved, RunFinding::MovedRanks),
+        finding_about(moved, RunFinding::MovedRanks),
         unequal(run),
         seldom_counted(metrics),
         turbo_flag::below_step(run, metrics),
@@ -160,7 +160,10 @@ fn flag(finding: RunFinding) -> Flag {
 }
 
 /// The finding about all these; `None` if there are none.
-fn about<T>(all: impl Iterator<Item = T>, finding: fn(FirstFew<T>) -> RunFinding) -> Option<RunFinding> {
+fn finding_about<T>(
+    all: impl Iterator<Item = T>,
+    finding: fn(FirstFew<T>) -> RunFinding,
+) -> Option<RunFinding> {
     let few = FirstFew::of(all, NAMED);
     (few.all > 0).then(|| finding(few))
 }
@@ -172,7 +175,10 @@ const SHORT_NS: f64 = 1e6;
 fn seldom_counted(metrics: &[MetricReport]) -> Option<RunFinding> {
     let is_low =
         |metric: &&MetricReport| metric.running_share.is_some_and(|share| share < RUNNING_SHARE_FLOOR);
-    about(metrics.iter().filter(is_low).map(|metric| metric.name.to_owned()), RunFinding::LowRunningShare)
+    finding_about(
+        metrics.iter().filter(is_low).map(|metric| metric.name.to_owned()),
+        RunFinding::LowRunningShare,
+    )
 }
 
 /// The ranks of each node, as indices into the ranks of the run.
@@ -283,5 +289,5 @@ fn unequal(run: &Run) -> Option<RunFinding> {
         };
         UnequalFact { name: name.to_owned(), usual, others: values.take(NAMED).map(with_nodes).collect() }
     };
-    about(values.into_iter().map(fact), RunFinding::UnequalNodes)
+    finding_about(values.into_iter().map(fact), RunFinding::UnequalNodes)
 }

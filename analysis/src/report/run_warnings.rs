@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const WORTH_A_WARNING: f64 = 0.01;
 
 /// All warnings about a run.
-pub fn about(run: &Run, trust: &RunTrust, lateness: &Lateness) -> Vec<Warning> {
+pub fn warnings_about(run: &Run, trust: &RunTrust, lateness: &Lateness) -> Vec<Warning> {
     let mut warnings = Vec::new();
     let is_told = |end: End| !end.is_success() || !run.lost.is_empty();
     if let Some(telling) = run.telling_rank().filter(|(_, _, end)| is_told(*end)) {

@@ -431,7 +431,7 @@ impl<'a> KernelsOfScreen<'a> {
         answer.suggests_drain |= verdict == ScreenVerdict::Wrong;
         if !matches!(verdict, ScreenVerdict::Wrong | ScreenVerdict::Failed) {
             answer.slowdown = slowdown;
-            answer.cause = here(&kernel).and_then(|report| report.why.cause_text.clone());
+            answer.cause = here(&kernel).and_then(|report| report.why.cause.clone());
             if verdict != ScreenVerdict::Slowed {
                 answer.slower_by_at_least = answer.kernels.get(&kernel).and_then(|of| of.slower_by_at_least);
             }

@@ -39,14 +39,14 @@ pub struct OfPlace {
     /// Metrics with a value.
     pub metrics: Vec<(&'static str, f64)>,
     /// Metrics without a value, each with the reason.
-    pub lacks: Vec<(&'static str, MetricNull)>,
+    pub lacks: Vec<(&'static str, MetricNullReason)>,
     /// Sums of counts, by name.
     pub events: Vec<EventSum>,
 }
 
 /// Why a place has no value of a metric.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum MetricNull {
+pub enum MetricNullReason {
     /// The metric exists only for cores, and the place is no core.
     OnlyForCores,
     /// The counts of the place do not give the metric.
@@ -283,14 +283,14 @@ impl Sums {
         for value in evaluate(&self.cpu, &inputs) {
             let name = value.metric.name.as_str();
             if value.metric.per == Per::Core && level != Level::Core {
-                lacks.push((name, MetricNull::OnlyForCores));
+                lacks.push((name, MetricNullReason::OnlyForCores));
                 continue;
             }
             match value.value() {
                 Some(of_place) => metrics.push((name, of_place)),
                 None => {
                     let reason = value.reason().unwrap_or_default();
-                    lacks.push((name, MetricNull::NotComputed { reason }));
+                    lacks.push((name, MetricNullReason::NotComputed { reason }));
                 }
             }
         }

@@ -12,7 +12,7 @@ use crate::stats::node_median;
 use crate::stats::verdict_rule::{NodeJudgement, Verdict};
 use crate::table::{RunTable, SharedNames};
 use crate::verdicts::node_report::{HistoryReport, NodeReport, Presence};
-use crate::verdicts::null_reasons::{NullReason, NullReasons};
+use crate::verdicts::null_reasons::{NodeNullReason, NullReasons};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 
@@ -54,7 +54,8 @@ pub(super) fn reports(
                 health: health.get(*place).cloned().unwrap_or_default(),
             };
             let limit = session.time_order.as_ref().map_or(0.0, |order| order.limit(*place));
-            let report = report((table, sessions.names), settings, &session, *place, &judged[*place], why);
+            let report =
+                node_report((table, sessions.names), settings, &session, *place, &judged[*place], why);
             (*at, JudgedReport { report: Box::new(report), limit })
         };
         let reports: Vec<(usize, JudgedReport)> = nodes.par_iter().map(of_node).collect();
@@ -81,7 +82,7 @@ struct Why {
 }
 
 /// `place` is the node's index in the session that judges it.
-fn report(
+fn node_report(
     (table, names): (&RunTable, &SharedNames),
     settings: &JudgeSettings,
     session: &JudgedSession,
@@ -103,7 +104,7 @@ fn report(
         [seconds(interval.low, rows[low]), seconds(interval.high, rows[high])]
     });
     let mut null_reasons = NullReasons::default();
-    let mut explain = |key, is_null: bool, reason: NullReason| {
+    let mut explain = |key, is_null: bool, reason: NodeNullReason| {
         if is_null {
             null_reasons.insert(key, reason);
         }
@@ -111,16 +112,16 @@ fn report(
     let settings = &settings.node;
     for key in ["ci_s", "ci_coverage"] {
         let reason = match table.median_of(row) {
-            Some(_) => NullReason::OnlyMedian,
-            None => NullReason::NoInterval { runs: rows.len() },
+            Some(_) => NodeNullReason::OnlyMedian,
+            None => NodeNullReason::NoInterval { runs: rows.len() },
         };
         explain(key, interval.is_none(), reason);
     }
     let session_name = names.session(table, row);
-    explain("session", session_name.is_none(), NullReason::NoSession);
+    explain("session", session_name.is_none(), NodeNullReason::NoSession);
     let alone = match session.nodes.len() {
-        1 => NullReason::Alone,
-        _ => NullReason::FewAnchors,
+        1 => NodeNullReason::Alone,
+        _ => NodeNullReason::FewAnchors,
     };
     for (key, is_null) in
         [("slowdown", judgement.slowdown.is_none()), ("verdict", judgement.verdict.is_none())]
@@ -129,7 +130,7 @@ fn report(
     }
     let [small, single] = match judgement.slowdown {
         None => [alone.clone(), alone],
-        Some(_) => [NullReason::SmallClass { needed: settings.min_nodes }, NullReason::NoRepeatedRun],
+        Some(_) => [NodeNullReason::SmallClass { needed: settings.min_nodes }, NodeNullReason::NoRepeatedRun],
     };
     for (key, is_null) in [
         ("score", judgement.score.is_none()),
@@ -150,7 +151,7 @@ fn report(
         health.unusual.clear();
     }
     let explanation = explanation.for_verdict(judgement.verdict);
-    let why = why::report(explanation, health, Among::NodesOfClass, &mut null_reasons);
+    let why = why::why_report(explanation, health, Among::NodesOfClass, &mut null_reasons);
     NodeReport {
         node: names.node(table, row),
         class: names.class(table, row),

@@ -16,16 +16,16 @@ pub enum Among {
 #[derive(Clone, Debug, PartialEq)]
 pub struct NamedCause {
     /// What the counters show. `None` if they show no single term and the kernel's counts are the cause.
-    pub counted: Option<Cause>,
+    counted: Option<Cause>,
     /// The unusual counts of the node's kernel. The first one gives the name if `counted` is `None`.
-    pub unusual: Vec<UnusualHealth>,
+    unusual: Vec<UnusualHealth>,
     /// Among what the node or the run is slow.
-    pub among: Among,
+    among: Among,
 }
 
 impl NamedCause {
     /// The cause from counters, and what the kernel counted. Without a single term, the kernel's count is the cause.
-    pub(super) fn of(
+    pub fn of(
         cause: Result<Cause, NoCause>,
         unusual: Vec<UnusualHealth>,
         among: Among,
@@ -38,19 +38,22 @@ impl NamedCause {
         Ok(Self { counted, unusual, among })
     }
 
+    /// What the counters show, the unusual counts of the node's kernel, and among what the node or the run is slow. One of
+    /// the first two is there.
+    pub fn parts(&self) -> (Option<&Cause>, &[UnusualHealth], Among) {
+        (self.counted.as_ref(), &self.unusual, self.among)
+    }
+
     /// A stable name for scripts.
-    pub fn name(&self) -> String {
-        let of_kernel = || self.unusual.first().map(|unusual| unusual.kind.name());
-        let name =
-            self.counted.as_ref().map(|cause| cause.kind.name()).or_else(of_kernel).unwrap_or_default();
-        // Less time on the processor, or a lower frequency: throttling is the reason behind it.
-        let is_of_speed = self.counted.as_ref().is_some_and(|cause| {
-            matches!(cause.kind, CauseKind::Frequency | CauseKind::NetFrequency | CauseKind::OnCpu)
-        });
+    pub fn name(&self) -> &'static str {
         let throttles = self.unusual.iter().any(|unusual| unusual.kind == HealthKind::Throttling);
-        match is_of_speed && throttles {
-            true => format!("{name}/{}", HealthKind::Throttling.name()),
-            false => name.to_owned(),
+        match self.counted.as_ref().map(|cause| &cause.kind) {
+            // Less time on the processor, or a lower frequency: throttling is the reason behind it.
+            Some(CauseKind::Frequency) if throttles => "frequency/throttling",
+            Some(CauseKind::NetFrequency) if throttles => "net-frequency/throttling",
+            Some(CauseKind::OnCpu) if throttles => "on-cpu/throttling",
+            Some(kind) => kind.name(),
+            None => self.unusual.first().map_or("", |unusual| unusual.kind.name()),
         }
     }
 
@@ -81,16 +84,16 @@ mod tests {
             NamedCause::of(cause, unusual.to_vec(), Among::NodesOfClass).unwrap()
         };
         let frequency = named(cause(CauseKind::Frequency), &unusual);
-        assert_eq!((frequency.name().as_str(), frequency.share()), ("frequency/throttling", Some(0.9)));
+        assert_eq!((frequency.name(), frequency.share()), ("frequency/throttling", Some(0.9)));
         assert_eq!(frequency.unusual, unusual);
         assert_eq!(named(cause(CauseKind::Cpi), &unusual).name(), "cpi");
         for none in [Err(NoCause::NothingCounted), cause(CauseKind::Mixed(Vec::new()))] {
             let alone = named(none, &unusual);
-            assert_eq!((alone.name().as_str(), alone.share()), ("throttling", None));
+            assert_eq!((alone.name(), alone.share()), ("throttling", None));
             assert_eq!((alone.counted, alone.unusual), (None, unusual.clone()));
         }
         let mixed = named(cause(CauseKind::Mixed(Vec::new())), &[]);
-        assert_eq!((mixed.name().as_str(), mixed.share()), ("mixed", None));
+        assert_eq!((mixed.name(), mixed.share()), ("mixed", None));
         let none = NamedCause::of(Err(NoCause::NothingCounted), Vec::new(), Among::NodesOfClass);
         assert_eq!(none, Err(NoCause::NothingCounted));
     }

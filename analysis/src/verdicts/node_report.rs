@@ -8,6 +8,7 @@ use crate::stats::own_history::{Course, OwnVerdict};
 use crate::stats::verdict_rule::Verdict;
 use crate::table::{Shared, SharedText};
 use hashbrown::HashMap;
+use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -131,13 +132,9 @@ impl NodeReport {
 pub struct WhyReport {
     /// What the node's kernel counted during the median run (of a slow run: during this run), when hardware did not work as it should: all counts above 0.
     pub facts_changed: Vec<FactChange>,
-    /// Why the node is slow: [`crate::stats::cause::CauseKind::name`], or what its kernel counted, or both with a slash
-    /// ([`NamedCause::name`]).
-    pub cause: Option<String>,
-    /// The cause. JSON has it in words.
-    pub cause_text: Option<Shared<NamedCause>>,
-    /// The cause's term as a fraction of the sum of all terms; `None` if the cause is mixed or no term.
-    pub cause_share: Option<f64>,
+    /// Why the node is slow. JSON has its name, its text, and its share.
+    #[serde(flatten, serialize_with = "name_text_and_share")]
+    pub cause: Option<Shared<NamedCause>>,
     /// The terms of the slowdown (in ln T): they add up to ln(time / time of the reference), which is the median of the class,
     /// or that of the node's runs.
     pub terms: BTreeMap<&'static str, f64>,
@@ -150,6 +147,11 @@ impl WhyReport {
     pub fn none() -> Shared<Self> {
         static NONE: LazyLock<Shared<WhyReport>> = LazyLock::new(Shared::default);
         NONE.clone()
+    }
+
+    /// The cause's [`NamedCause::name`].
+    pub fn cause_name(&self) -> Option<&'static str> {
+        self.cause.as_deref().map(NamedCause::name)
     }
 
     /// Shares [`Self::none`] if there is nothing else.
@@ -432,6 +434,17 @@ fn by_own_name<S: Serializer>(verdict: &Option<OwnVerdict>, serializer: S) -> Re
 
 fn by_course<S: Serializer>(course: &Option<Course>, serializer: S) -> Result<S::Ok, S::Error> {
     course.map(Course::name).serialize(serializer)
+}
+
+fn name_text_and_share<S: Serializer>(
+    cause: &Option<Shared<NamedCause>>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let mut keys = serializer.serialize_struct("NamedCause", 3)?;
+    keys.serialize_field("cause", &cause.as_deref().map(NamedCause::name))?;
+    keys.serialize_field("cause_text", cause)?;
+    keys.serialize_field("cause_share", &cause.as_deref().and_then(NamedCause::share))?;
+    keys.end()
 }
 
 fn by_name<S: Serializer>(verdict: &Option<Verdict>, serializer: S) -> Result<S::Ok, S::Error> {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// Why a value of a node's or a run's report is null.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum NullReason {
+pub enum NodeNullReason {
     /// The cause is not known.
     NoCause {
         /// Why it is not known. Shared, because several values have this reason.
@@ -63,11 +63,11 @@ pub enum NullReason {
 
 /// The reason of each null, by its key. Equal ones can share their memory: a fleet may have a million nodes and classes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct NullReasons(Arc<BTreeMap<&'static str, NullReason>>);
+pub struct NullReasons(Arc<BTreeMap<&'static str, NodeNullReason>>);
 
 impl NullReasons {
     /// Adds a reason, or replaces it.
-    pub fn insert(&mut self, key: &'static str, reason: NullReason) {
+    pub fn insert(&mut self, key: &'static str, reason: NodeNullReason) {
         Arc::make_mut(&mut self.0).insert(key, reason);
     }
 
@@ -103,7 +103,7 @@ mod tests {
     fn a_change_of_shared_reasons_changes_only_its_own() {
         let reasons = || {
             let mut reasons = NullReasons::default();
-            reasons.insert("verdict", NullReason::Alone);
+            reasons.insert("verdict", NodeNullReason::Alone);
             reasons
         };
         let (mut a, mut b, mut known) = (reasons(), reasons(), BTreeSet::new());

@@ -4,7 +4,7 @@ use super::history::History;
 use super::judged_node::JudgedReport;
 use super::judged_session::Sessions;
 use super::node_report::{DriftReport, FlakyReport};
-use super::null_reasons::NullReason;
+use super::null_reasons::NodeNullReason;
 use super::own_history::{self, SessionEffects};
 use super::{JudgeSettings, Verdicts};
 use crate::stats::drift;
@@ -36,8 +36,8 @@ pub(super) fn add_to(
         report.slow_runs = history.slow_runs();
         if report.slow_runs.is_none() {
             let reason = match report.runs >= settings.run.min_runs {
-                true => NullReason::OnlyMedian,
-                false => NullReason::FewRuns { needed: settings.run.min_runs },
+                true => NodeNullReason::OnlyMedian,
+                false => NodeNullReason::FewRuns { needed: settings.run.min_runs },
             };
             report.null_reasons.insert("slow_runs", reason);
         }

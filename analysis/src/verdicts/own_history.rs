@@ -3,7 +3,7 @@
 use super::history::{self, History, SessionMedian};
 use super::judged_session::Sessions;
 use super::node_report::{EventsReport, HistoryReport, MaintenanceReport, NodeReport};
-use super::null_reasons::NullReason;
+use super::null_reasons::NodeNullReason;
 use super::screen_of_few;
 use crate::stats::own_history::{self, OwnChange, OwnHistorySettings, SessionTime};
 use crate::stats::{normal, within_nodes};
@@ -13,7 +13,7 @@ use std::ops::Range;
 pub(super) struct OwnHistory {
     score: Option<f64>,
     history: HistoryReport,
-    null_reasons: Vec<(&'static str, NullReason)>,
+    null_reasons: Vec<(&'static str, NodeNullReason)>,
 }
 
 impl OwnHistory {
@@ -150,8 +150,8 @@ fn changed(
     let until_date = until.and_then(|at| judging.date(medians[at].row));
     let since_date = change.since.and_then(|at| judging.date(medians[at].row));
     let reason = match change.since {
-        None => Some(NullReason::NoChange),
-        Some(_) if until_date.is_none() => Some(NullReason::NoDate),
+        None => Some(NodeNullReason::NoChange),
+        Some(_) if until_date.is_none() => Some(NodeNullReason::NoDate),
         Some(_) => None,
     };
     let null_reasons = reason.map(|reason| ("history", reason)).into_iter().collect();
@@ -216,8 +216,8 @@ fn successive(numbers: &[usize]) -> impl Iterator<Item = [usize; 2]> {
 fn without(history: &History, maintenance: Option<MaintenanceReport>) -> OwnHistory {
     let sessions = history.since_restart().len();
     let reason = match sessions {
-        0 => NullReason::FewOthers,
-        _ => NullReason::FewSessions { sessions, since_maintenance: !history.restarts.is_empty() },
+        0 => NodeNullReason::FewOthers,
+        _ => NodeNullReason::FewSessions { sessions, since_maintenance: !history.restarts.is_empty() },
     };
     OwnHistory {
         score: None,

@@ -147,7 +147,7 @@ pub fn of_runs(
 ) {
     let mut slow: HashMap<(&str, &str, &str), usize> = HashMap::new();
     for (at, run) in slow_runs.iter().enumerate() {
-        if source.has(&run.run_id) && has_measures(run.why.cause.as_deref()) {
+        if source.has(&run.run_id) && has_measures(run.why.cause_name()) {
             slow.insert((&run.run_id, &run.node, &run.class), at);
         }
     }
@@ -163,7 +163,7 @@ pub fn of_runs(
         group.slow.extend(number.map(|number| (group.columns.len(), *number)));
         group.columns.push((run, node));
     }
-    let cause = |number: usize| slow_runs[number].why.cause.as_deref();
+    let cause = |number: usize| slow_runs[number].why.cause_name();
     for (number, places) in find(groups.into_values(), cause, source, trust, settings) {
         slow_runs[number].null_reasons.remove("places");
         slow_runs[number].places = Some(places);
@@ -176,11 +176,11 @@ pub fn of_nodes(nodes: &mut [NodeReport], source: &PlaceSource, trust: &Trust, s
     for (number, node) in nodes.iter().enumerate().filter(|(_, node)| source.has(&node.median_run_id)) {
         let group = groups.entry((&node.class, node.session.as_deref())).or_default();
         let is_slow = node.verdict.is_some_and(|verdict| verdict >= Verdict::Suspect)
-            && has_measures(node.why.cause.as_deref());
+            && has_measures(node.why.cause_name());
         group.slow.extend(is_slow.then_some((group.columns.len(), number)));
         group.columns.push((node.median_run_id.to_string(), &node.node));
     }
-    let cause = |number: usize| nodes[number].why.cause.as_deref();
+    let cause = |number: usize| nodes[number].why.cause_name();
     let groups = groups.into_values().map(Group::sampled);
     for (number, places) in find(groups, cause, source, trust, settings) {
         nodes[number].places = Some(Box::new(places));

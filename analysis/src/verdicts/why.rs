@@ -4,7 +4,7 @@ use super::health::NodeHealth;
 use super::judged_session::JudgedSession;
 use super::named_cause::{Among, NamedCause};
 use super::node_report::WhyReport;
-use super::null_reasons::{NullReason, NullReasons};
+use super::null_reasons::{NodeNullReason, NullReasons};
 use crate::stats::cause::{self, Explanation, SnoopFilters};
 use crate::stats::node_counts::{Counted, MISSED, NAMES};
 use crate::stats::node_median::NodeMedian;
@@ -51,7 +51,7 @@ pub(super) fn explain_runs(table: &RunTable, rows: &[u32]) -> Vec<Explanation> {
 }
 
 /// The report on why a node or a run is slow. Adds the reasons for what is not known.
-pub(super) fn report(
+pub(super) fn why_report(
     explanation: Explanation,
     health: NodeHealth,
     among: Among,
@@ -60,20 +60,17 @@ pub(super) fn report(
     let cause = NamedCause::of(explanation.cause, health.unusual, among);
     match &cause {
         Ok(cause) if cause.share().is_some() => {}
-        Ok(_) => null_reasons.insert("cause_share", NullReason::NoShare),
+        Ok(_) => null_reasons.insert("cause_share", NodeNullReason::NoShare),
         Err(none) => {
-            let reason = NullReason::NoCause { why: Shared::new(none.clone()), among };
+            let reason = NodeNullReason::NoCause { why: Shared::new(none.clone()), among };
             for key in ["cause", "cause_text", "cause_share"] {
                 null_reasons.insert(key, reason.clone());
             }
         }
     }
-    let cause = cause.ok();
     WhyReport {
         facts_changed: health.changes,
-        cause: cause.as_ref().map(NamedCause::name),
-        cause_share: cause.as_ref().and_then(NamedCause::share),
-        cause_text: cause.map(Shared::new),
+        cause: cause.ok().map(Shared::new),
         terms: explanation.terms,
         term_parts: explanation.parts,
     }

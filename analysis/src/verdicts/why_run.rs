@@ -27,20 +27,20 @@ impl WhyRuns {
         let of_run = |at: usize| {
             let explanation = explanations.get(at).cloned().unwrap_or_default();
             let health = health.get(at).cloned().unwrap_or_default();
-            report(explanation, health)
+            why_run_report(explanation, health)
         };
         Self { explained: (0..count).map(of_run).collect() }
     }
 
     /// Why a run is slow; and if that is not known, the reasons.
     pub fn of_run(&self, run: usize) -> (Shared<WhyReport>, NullReasons) {
-        let nothing = || report(Explanation::default(), NodeHealth::default());
+        let nothing = || why_run_report(Explanation::default(), NodeHealth::default());
         self.explained.get(run).cloned().unwrap_or_else(nothing)
     }
 }
 
-fn report(explanation: Explanation, health: NodeHealth) -> (Shared<WhyReport>, NullReasons) {
+fn why_run_report(explanation: Explanation, health: NodeHealth) -> (Shared<WhyReport>, NullReasons) {
     let mut null_reasons = NullReasons::default();
-    let why = why::report(explanation, health, Among::RunsOfNode, &mut null_reasons);
+    let why = why::why_report(explanation, health, Among::RunsOfNode, &mut null_reasons);
     (why, null_reasons)
 }

@@ -5,20 +5,14 @@ use crate::stats::cause::{Cause, CauseKind, Unusual};
 use crate::stats::terms::Term;
 use crate::verdicts::named_cause::{Among, NamedCause};
 use crate::verdicts::unusual_health::UnusualHealth;
-use serde::{Serialize, Serializer};
 use std::fmt::{Display, Formatter, Result};
 
 impl Display for NamedCause {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
-        let of_counters = self.counted.iter().map(of_cause);
-        let of_kernel = self.unusual.iter().map(|unusual| of_health(unusual, self.among));
+        let (counted, unusual, among) = self.parts();
+        let of_counters = counted.into_iter().map(of_cause);
+        let of_kernel = unusual.iter().map(|unusual| of_health(unusual, among));
         f.write_str(&of_counters.chain(of_kernel).collect::<Vec<String>>().join("; "))
-    }
-}
-
-impl Serialize for NamedCause {
-    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
     }
 }
 
@@ -198,6 +192,7 @@ fn term((term, difference): &(Term, f64)) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stats::cause::NoCause;
     use crate::verdicts::unusual_health::HealthKind;
 
     fn text(kind: CauseKind) -> String {
@@ -228,15 +223,18 @@ mod tests {
                 own: 214.0,
                 usual: 0.0,
             }];
-            NamedCause { counted, unusual, among }.to_string()
+            NamedCause::of(counted, unusual, among).unwrap().to_string()
         };
         let throttled = "thermal throttling of sockets: 214 times during the median run, usually 0";
         let cause = Cause { kind: CauseKind::Frequency, difference: 0.1, share: 0.9, score: 9.0 };
         let of_cause = of_cause(&cause);
         assert!(of_cause.contains("lower frequency"), "{of_cause}");
-        assert_eq!(told(Some(cause), Among::NodesOfClass), format!("{of_cause}; {throttled}"));
-        assert_eq!(told(None, Among::NodesOfClass), throttled);
-        assert_eq!(told(None, Among::RunsOfNode), throttled.replace("the median run", "this run"));
+        assert_eq!(told(Ok(cause), Among::NodesOfClass), format!("{of_cause}; {throttled}"));
+        assert_eq!(told(Err(NoCause::NothingCounted), Among::NodesOfClass), throttled);
+        assert_eq!(
+            told(Err(NoCause::NothingCounted), Among::RunsOfNode),
+            throttled.replace("the median run", "this run")
+        );
     }
 
     #[test]

@@ -5,7 +5,6 @@ use crate::report::flag_findings::{Finding, RunFinding, UnequalFact};
 use crate::warnings::FirstFew;
 use pmmpi::RankId;
 use pmmpi::text::count;
-use serde::{Serialize, Serializer};
 use std::fmt::{Display, Formatter, Result};
 
 impl Display for Finding {
@@ -14,12 +13,6 @@ impl Display for Finding {
             Self::Rule { text } => f.write_str(text),
             Self::Run(finding) => finding.fmt(f),
         }
-    }
-}
-
-impl Serialize for Finding {
-    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
     }
 }
 

@@ -3,7 +3,6 @@
 use crate::report::gate::{FEWEST_FOR_EACH, FEWEST_OTHERS, FEWEST_RUNS, FEWEST_WITH_HISTORY};
 use crate::verdicts::fitness::GateReason;
 use pmmpi::text::count;
-use serde::{Serialize, Serializer};
 use std::fmt::{Display, Formatter, Result};
 
 /// Empty if the node is fit.
@@ -73,12 +72,6 @@ impl Display for GateReason {
                 "the times of {kernel} do not show how slow the node may be: add rounds (--rounds) or healthy nodes"
             ),
         }
-    }
-}
-
-impl Serialize for GateReason {
-    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
     }
 }
 

@@ -1,12 +1,11 @@
 //! Why values of a comparison are null, in English and as JSON.
 
-use crate::comparison::ComparisonNull;
-use crate::report::against_baseline::BaselineNull;
+use crate::comparison::ComparisonNullReason;
+use crate::report::against_baseline::BaselineNullReason;
 use pmmpi::text::count;
-use serde::{Serialize, Serializer};
 use std::fmt::{self, Display, Formatter};
 
-impl Display for ComparisonNull {
+impl Display for ComparisonNullReason {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::FewRuns => "A or B has too few runs to show how much the times vary",
@@ -15,13 +14,7 @@ impl Display for ComparisonNull {
     }
 }
 
-impl Serialize for ComparisonNull {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl Display for BaselineNull {
+impl Display for BaselineNullReason {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoTimeInScreen => f.write_str("this screen has no time of this kernel"),
@@ -40,11 +33,5 @@ impl Display for BaselineNull {
             }
             Self::FewRuns => f.write_str("too few runs to show how much the times vary"),
         }
-    }
-}
-
-impl Serialize for BaselineNull {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
     }
 }

@@ -2,15 +2,14 @@
 
 use crate::stats::cause::NoCause;
 use crate::verdicts::named_cause::Among;
-use crate::verdicts::null_reasons::NullReason;
+use crate::verdicts::null_reasons::NodeNullReason;
 use pmmpi::text::count;
-use serde::{Serialize, Serializer};
 use std::fmt::{Display, Formatter, Result};
 
 /// Also the reason why no cause is known.
 const ALONE: &str = "no other node of the class was measured in the node's session";
 
-impl Display for NullReason {
+impl Display for NodeNullReason {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         let text = match self {
             Self::NoCause { why, among } => return no_cause(f, why, *among),
@@ -97,12 +96,6 @@ fn no_cause(f: &mut Formatter<'_>, why: &NoCause, among: Among) -> Result {
     f.write_str(text)
 }
 
-impl Serialize for NullReason {
-    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -112,7 +105,7 @@ mod tests {
     fn too_few_nodes_or_runs_are_told() {
         let few = |among| {
             let why = Shared::new(NoCause::FewNodes { nodes: 3, needed: 5 });
-            NullReason::NoCause { why, among }.to_string()
+            NodeNullReason::NoCause { why, among }.to_string()
         };
         assert!(few(Among::NodesOfClass).starts_with("3 nodes of the class have"));
         assert!(few(Among::RunsOfNode).starts_with("3 runs of the node in this session have"));

@@ -1,11 +1,10 @@
 //! Why values of places are null or absent, in English and as JSON.
 
-use crate::report::by_place::PlaceNull;
-use crate::table::place_values::MetricNull;
-use serde::{Serialize, Serializer};
+use crate::report::by_place::PlaceNullReason;
+use crate::table::place_values::MetricNullReason;
 use std::fmt::{self, Display, Formatter};
 
-impl Display for PlaceNull {
+impl Display for PlaceNullReason {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let several = match self {
             Self::Sockets => "sockets",
@@ -18,23 +17,11 @@ impl Display for PlaceNull {
     }
 }
 
-impl Serialize for PlaceNull {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl Display for MetricNull {
+impl Display for MetricNullReason {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::OnlyForCores => f.write_str("the metric exists only for cores: use --by core"),
             Self::NotComputed { reason } => f.write_str(reason),
         }
-    }
-}
-
-impl Serialize for MetricNull {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
     }
 }

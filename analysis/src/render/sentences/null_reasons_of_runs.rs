@@ -1,7 +1,6 @@
 //! Why values of a run's report are null, in English and as JSON.
 
 use crate::report::null_reasons::RunNullReason;
-use serde::{Serialize, Serializer};
 use std::fmt::{Display, Formatter, Result};
 
 impl Display for RunNullReason {
@@ -36,11 +35,5 @@ impl Display for RunNullReason {
                 );
             }
         })
-    }
-}
-
-impl Serialize for RunNullReason {
-    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
     }
 }

@@ -2,7 +2,6 @@
 
 use crate::stats::goes_with_slowness::{FEWEST, NoAssociation};
 use crate::verdicts::goes_with_slowness::SlownessNullReason;
-use serde::{Serialize, Serializer};
 use std::fmt::{Display, Formatter, Result};
 
 impl Display for SlownessNullReason {
@@ -38,11 +37,5 @@ impl Display for SlownessNullReason {
             Self::BetweenNodes(NoAssociation::Constant) => "the value, or the time, is the same on all nodes",
         };
         f.write_str(text)
-    }
-}
-
-impl Serialize for SlownessNullReason {
-    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
     }
 }

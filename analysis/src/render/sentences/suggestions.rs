@@ -23,12 +23,6 @@ impl Display for DrainReason {
     }
 }
 
-impl Serialize for DrainReason {
-    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
 /// An object with node, reason and command.
 impl Serialize for Suggestion {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {

@@ -29,7 +29,7 @@ pub fn slow_runs(text: &mut String, runs: &[SlowRunReport], names: &NodeNames, t
     let width = names.width;
     let id_width = runs[..shown].iter().map(|run| run.run_id.chars().count());
     let id_width = id_width.max().unwrap_or_default().max(ID_TITLE.len());
-    let cause = |run: &SlowRunReport| run.why.cause.clone().unwrap_or_else(|| "-".to_owned());
+    let cause = |run: &SlowRunReport| run.why.cause_name().unwrap_or("-");
     // Most reports have no counts.
     let of_cause = match runs[..shown].iter().any(|run| run.why.cause.is_some()) {
         true => runs[..shown].iter().map(|run| cause(run).len() + 2).max().unwrap_or_default().max(7),
@@ -47,7 +47,7 @@ pub fn slow_runs(text: &mut String, runs: &[SlowRunReport], names: &NodeNames, t
         let (slower, p) = (percent(run.slowdown, 1), probability(run.p_adjusted));
         let session = run.session.as_ref().map_or(String::new(), |session| format!("  {session}"));
         let node = names.shown(&run.node);
-        let cause = in_column(&cause(run));
+        let cause = in_column(cause(run));
         let id = &run.run_id;
         let row = format!("{id:<id_width$} {node:<width$} {slower:>8} {p:>8}{cause}{session}");
         line(text, row.trim_end());
@@ -171,10 +171,9 @@ pub fn table(text: &mut String, report: &Report, names: &NodeNames, top: usize) 
         line(text, "* compared with the class that this node would belong to without its odd facts");
     }
     for node in &nodes[..shown] {
-        let is_mixed = node.why.cause.as_deref() == Some("mixed");
-        if let Some(why) = node.why.cause_text.as_deref().filter(|_| !is_mixed) {
-            let share =
-                node.why.cause_share.map(|share| format!(" ({:.0} % of the slowdown)", share * 100.0));
+        let is_mixed = node.why.cause_name() == Some("mixed");
+        if let Some(why) = node.why.cause.as_deref().filter(|_| !is_mixed) {
+            let share = why.share().map(|share| format!(" ({:.0} % of the slowdown)", share * 100.0));
             line(text, &format!("why {}: {why}{}", node.node, share.unwrap_or_default()));
         }
     }
