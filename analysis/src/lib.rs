@@ -8,6 +8,8 @@
 //! 3. [`report`] is the whole answer as a value.
 //! 4. [`render`] says it in English and shows it in each format, and [`output`] writes it.
 //!
+//! Each step may add [`warnings`]: facts that limit the result, as data. [`render`] says these in English, too.
+//!
 //! Beside them, [`comparison`] compares two sets of runs, and [`export_archive`] keeps the table in an archive.
 //! [`recorded`] shows what else a run records, and [`stamps_csv`] computes bounds from stamps of other programs. This
 //! crate links no MPI library.

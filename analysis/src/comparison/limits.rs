@@ -60,7 +60,7 @@ pub(super) fn about_blocks(matched: &Matched, selectors: [&Selector; 2]) -> Opti
 pub(super) fn about_unmatched(matched: &Matched) -> Option<ComparisonWarning> {
     let unpaired = |units: &BTreeMap<&str, usize>| Unpaired {
         runs: units.values().sum(),
-        nodes: FirstFew::of(units.keys().copied().map(str::to_owned), NAMED),
+        nodes: FirstFew::of(units.keys().copied(), NAMED, str::to_owned),
     };
     let [a, b] = matched.unmatched.each_ref().map(unpaired);
     (a.runs + b.runs > 0).then_some(ComparisonWarning::UnpairedRuns { a, b })
@@ -68,6 +68,6 @@ pub(super) fn about_unmatched(matched: &Matched) -> Option<ComparisonWarning> {
 
 pub(super) fn about_few(nodes: &[NodeComparison]) -> Option<ComparisonWarning> {
     let few = nodes.iter().filter(|node| node.ci.is_none());
-    let nodes = FirstFew::of(few.map(|node| node.node.clone()), NAMED);
+    let nodes = FirstFew::of(few, NAMED, |node| node.node.clone());
     (nodes.all > 0).then_some(ComparisonWarning::FewRuns { nodes })
 }

@@ -61,7 +61,7 @@ pub(super) fn behind(archive: &Path, results: &Results) -> Option<Warning> {
     let is_missing = |path: &&Path| {
         name_in(archive, path).is_some_and(|name| !is_of_medians(name) && !covered.contains(name))
     };
-    let files = FirstFew::of(own.filter(is_missing).map(Path::to_owned), 1);
+    let files = FirstFew::of(own.filter(is_missing), 1, Path::to_owned);
     (files.all > 0).then(|| InputWarning::MediansBehind { archive: archive.to_owned(), files }.into())
 }
 

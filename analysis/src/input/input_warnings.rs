@@ -16,7 +16,7 @@ const KINDS: usize = 2;
 /// Warns of nodes of `--resets` whose maintenance does not change the report.
 pub fn resets(without: &WithoutEffect) -> Vec<Warning> {
     let warning = |nodes: &[String], of: fn(FirstFew<String>) -> InputWarning| {
-        (!nodes.is_empty()).then(|| Warning::from(of(FirstFew::of(nodes.iter().cloned(), NAMED))))
+        (!nodes.is_empty()).then(|| Warning::from(of(FirstFew::of(nodes.iter(), NAMED, String::clone))))
     };
     [
         warning(&without.unknown, |nodes| InputWarning::UnknownReset { nodes }),
@@ -62,7 +62,8 @@ pub fn of_results(results: &Results) -> Vec<Warning> {
             reason: rejected.reason.clone(),
         };
         let first = results.rejected.iter().take(NAMED).map(place).collect();
-        warnings.push(InputWarning::RejectedRows { rows, values, first });
+        let are_more = rows + values > NAMED as u64;
+        warnings.push(InputWarning::RejectedRows { rows, values, first, are_more });
     }
     if results.repeated_rows > 0 {
         warnings.push(InputWarning::RepeatedRows { rows: results.repeated_rows });
@@ -71,21 +72,21 @@ pub fn of_results(results: &Results) -> Vec<Warning> {
     let (runs, foreign): (Vec<&PathBuf>, Vec<&PathBuf>) = results.foreign.iter().partition(is_run);
     if !runs.is_empty() {
         let folders: BTreeSet<&Path> = runs.iter().filter_map(|path| path.parent()).collect();
-        let folders = FirstFew::of(folders.into_iter().map(Path::to_owned), NAMED);
+        let folders = FirstFew::of(folders.into_iter(), NAMED, Path::to_owned);
         warnings.push(InputWarning::RunFilesInSubfolders { files: runs.len(), folders });
     }
     if !foreign.is_empty() {
-        let files = FirstFew::of(foreign.into_iter().cloned(), NAMED);
+        let files = FirstFew::of(foreign.into_iter(), NAMED, PathBuf::clone);
         warnings.push(InputWarning::ForeignFiles { files });
     }
     if !results.unread.is_empty() {
-        let values = results.unread.iter().map(|(name, values)| (name.clone(), *values));
-        warnings.push(InputWarning::UnreadValues { values: FirstFew::of(values, NAMED) });
+        let values = FirstFew::of(results.unread.iter(), NAMED, |(name, values)| (name.clone(), *values));
+        warnings.push(InputWarning::UnreadValues { values });
     }
-    let columns = results.unused_text.iter().filter_map(|(name, values)| {
-        Some((name.clone(), FirstFew::of(values.of_kinds()?.into_iter(), KINDS)))
+    let columns = results.unused_text.iter().filter_map(|(name, values)| Some((name, values.of_kinds()?)));
+    let columns = FirstFew::of(columns, NAMED, |(name, kinds)| {
+        (name.clone(), FirstFew::of(kinds.iter(), KINDS, String::clone))
     });
-    let columns = FirstFew::of(columns, NAMED);
     if columns.all > 0 {
         warnings.push(InputWarning::UnusedColumns { columns });
     }

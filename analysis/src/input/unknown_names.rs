@@ -11,7 +11,7 @@ impl<T> Input<T> {
     fn about_nodes(&mut self, options: &importers::ImportOptions) {
         let selected = options.selection.nodes.iter().flat_map(HostList::names);
         let unknown = selected.filter(|name| !self.hosts.contains(*name));
-        let nodes = FirstFew::of(unknown.map(str::to_owned), NAMED);
+        let nodes = FirstFew::of(unknown, NAMED, str::to_owned);
         // Without any run, there is no report.
         if nodes.all > 0 && !self.hosts.is_empty() {
             self.warnings.push(InputWarning::UnknownNode { nodes }.into());

@@ -48,10 +48,10 @@ fn differing<'a>(threads: impl Iterator<Item = HostThreads<'a>>) -> BTreeSet<Fir
         let of_value = |(place, (threads, hosts)): (usize, &(&usize, &BTreeSet<&str>))| {
             // The first are the usual ones.
             let most = if place == 0 { 0 } else { NAMED };
-            let nodes = FirstFew::of(hosts.iter().map(|host| (*host).to_owned()), most);
+            let nodes = FirstFew::of(hosts.iter(), most, |host| (*host).to_owned());
             NodesWithThreads { threads: **threads, nodes }
         };
-        FirstFew::of(values.iter().enumerate().map(of_value), NAMED)
+        FirstFew::of(values.iter().enumerate(), NAMED, of_value)
     };
     classes.values().map(of).collect()
 }

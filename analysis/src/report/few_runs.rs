@@ -64,7 +64,7 @@ fn fewest_first(fewest: Fewest<'_>) -> Option<FirstFew<NodeRuns>> {
     let mut fewest: Vec<(&str, RunsInClass)> = fewest.into_iter().collect();
     fewest.sort_by_key(|(node, (runs, _))| (*runs, *node));
     let of = |(node, (runs, class)): (&str, RunsInClass)| NodeRuns { node: node.to_owned(), runs, class };
-    let nodes = FirstFew::of(fewest.into_iter().map(of), NAMED);
+    let nodes = FirstFew::of(fewest.into_iter(), NAMED, of);
     (nodes.all > 0).then_some(nodes)
 }
 

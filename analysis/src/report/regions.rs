@@ -161,7 +161,7 @@ fn where_it_ended(run: &Run) -> Option<RunWarning> {
     }
     let at = |(place, ranks): (&Option<&Whereabouts>, &Vec<RankId>)| RanksAtEnd {
         place: place.cloned(),
-        ranks: FirstFew::of(ranks.iter().copied(), NAMED),
+        ranks: FirstFew::of(ranks.iter(), NAMED, |rank| *rank),
     };
     let is_in_region = places.keys().any(Option::is_some);
     is_in_region.then(|| RunWarning::EndedInRegion { places: places.iter().map(at).collect() })

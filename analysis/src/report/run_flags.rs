@@ -7,9 +7,9 @@ use super::turbo_flag;
 use crate::table::node_class;
 use crate::table::run_settings::may_differ_between_nodes;
 use crate::warnings::FirstFew;
+use pmmpi::NodeId;
 use pmmpi::node::{CpuSet, HwThread, NodeFacts, Topology};
 use pmmpi::record::{BoundTo, RankRecord, Run};
-use pmmpi::{NodeId, RankId};
 use pmmpi_events::metrics::RUNNING_SHARE_FLOOR;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -126,20 +126,20 @@ pub fn of(run: &Run, metrics: &[MetricReport]) -> Vec<Flag> {
     let bindings = run.bindings();
     let several = || nodes.values().filter(|ranks| ranks.len() > 1);
     let rank = |at: &usize| run.ranks[*at].rank;
-    let unbound = several().flatten().filter(|at| bindings[**at] == BoundTo::Nothing).map(rank);
+    let unbound = several().flatten().filter(|at| bindings[**at] == BoundTo::Nothing);
     let mut threads = ThreadsOfSets::default();
-    let mut overlapping: Vec<RankId> = Vec::new();
+    let mut overlapping: Vec<usize> = Vec::new();
     for ranks in several() {
         let is_bound = |at: &&usize| !matches!(bindings[**at], BoundTo::Nothing | BoundTo::Unknown);
         let bound: Vec<usize> = ranks.iter().filter(is_bound).copied().collect();
-        overlapping.extend(sharing(run, &bound, &mut threads).iter().map(rank));
+        overlapping.extend(sharing(run, &bound, &mut threads));
     }
-    let moved = run.ranks.iter().filter(|rank| has_moved(run, rank)).map(|rank| rank.rank);
+    let moved = run.ranks.iter().filter(|rank| has_moved(run, rank));
     let findings = [
-        finding_about(unbound, RunFinding::UnboundRanks),
-        finding_about(overlapping.into_iter(), RunFinding::OverlappingRanks),
+        finding_about(unbound, rank, RunFinding::UnboundRanks),
+        finding_about(overlapping.iter(), rank, RunFinding::OverlappingRanks),
         crowded(run, &nodes, &mut threads),
-        finding_about(moved, RunFinding::MovedRanks),
+        finding_about(moved, |rank| rank.rank, RunFinding::MovedRanks),
         unequal(run),
         seldom_counted(metrics),
         turbo_flag::below_step(run, metrics),
@@ -160,11 +160,12 @@ fn flag(finding: RunFinding) -> Flag {
 }
 
 /// The finding about all these; `None` if there are none.
-fn finding_about<T>(
-    all: impl Iterator<Item = T>,
+fn finding_about<I, T>(
+    all: impl Iterator<Item = I>,
+    keep: impl FnMut(I) -> T,
     finding: fn(FirstFew<T>) -> RunFinding,
 ) -> Option<RunFinding> {
-    let few = FirstFew::of(all, NAMED);
+    let few = FirstFew::of(all, NAMED, keep);
     (few.all > 0).then(|| finding(few))
 }
 
@@ -175,10 +176,7 @@ const SHORT_NS: f64 = 1e6;
 fn seldom_counted(metrics: &[MetricReport]) -> Option<RunFinding> {
     let is_low =
         |metric: &&MetricReport| metric.running_share.is_some_and(|share| share < RUNNING_SHARE_FLOOR);
-    finding_about(
-        metrics.iter().filter(is_low).map(|metric| metric.name.to_owned()),
-        RunFinding::LowRunningShare,
-    )
+    finding_about(metrics.iter().filter(is_low), |metric| metric.name.to_owned(), RunFinding::LowRunningShare)
 }
 
 /// The ranks of each node, as indices into the ranks of the run.
@@ -285,9 +283,9 @@ fn unequal(run: &Run) -> Option<RunFinding> {
         let mut values = values.into_iter();
         let usual = values.next().map(|(value, _)| value).unwrap_or_default();
         let with_nodes = |(value, nodes): (String, Vec<&str>)| {
-            (value, FirstFew::of(nodes.into_iter().map(str::to_owned), NAMED))
+            (value, FirstFew::of(nodes.into_iter(), NAMED, str::to_owned))
         };
         UnequalFact { name: name.to_owned(), usual, others: values.take(NAMED).map(with_nodes).collect() }
     };
-    finding_about(values.into_iter().map(fact), RunFinding::UnequalNodes)
+    about(values.into_iter(), fact, RunFinding::UnequalNodes)
 }

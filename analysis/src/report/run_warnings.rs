@@ -56,7 +56,7 @@ pub fn warnings_about(run: &Run, trust: &RunTrust, lateness: &Lateness) -> Vec<W
     }
     for (changed, nodes) in changes {
         const NAMED: usize = 3;
-        let nodes = FirstFew::of(nodes.into_iter().map(str::to_owned), NAMED);
+        let nodes = FirstFew::of(nodes.into_iter(), NAMED, str::to_owned);
         warnings.push(RunWarning::NodeChanged { nodes, changed: changed.to_owned() });
     }
     if let Some(rank) = run.ranks.iter().find(|rank| <[i64; 4]>::from(rank.stamps) == [0; 4]) {

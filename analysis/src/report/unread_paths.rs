@@ -30,7 +30,7 @@ pub fn warning(guessed: &[GuessedNode]) -> Option<InputWarning> {
         files: guessed.len(),
         path: first.path.clone(),
         node: first.node.clone(),
-        parts: FirstFew::of(texts(&unread).into_iter().map(str::to_owned), NAMED),
+        parts: FirstFew::of(texts(&unread).into_iter(), NAMED, str::to_owned),
         pattern: pattern.join("/"),
     })
 }
@@ -65,7 +65,7 @@ mod tests {
             files: 2,
             path: path.into(),
             node: node.to_owned(),
-            parts: FirstFew::of(parts.into_iter().map(str::to_owned), NAMED),
+            parts: FirstFew::of(parts.into_iter(), NAMED, str::to_owned),
             pattern: pattern.to_owned(),
         })
     }

@@ -3,7 +3,7 @@
 use super::JudgeSettings;
 use super::history::{self, History};
 use super::judged_session::{JudgedSession, Sessions, WORTH_A_WARNING};
-use super::measured_when::{TimeOrder, TimeOrderEvidence};
+use super::measured_when::TimeOrder;
 use super::node_report::FlakyReport;
 use super::rounds_of_runs;
 use super::suspects::{FewAnchors, MIN_ANCHORS};
@@ -11,7 +11,7 @@ use crate::stats::node_median;
 use crate::stats::{bimodal, drift, noise, normal};
 use crate::table::{Order, RunTable};
 use crate::warnings::ClassWarning;
-use crate::warnings::of_classes::{self, IntervalCoverage, TimeOrderLimit, Uncertain};
+use crate::warnings::of_classes::{IntervalCoverage, TimeOrderLimit, Uncertain};
 use std::collections::HashSet;
 
 /// Warns if the order of several sessions is not known.
@@ -139,16 +139,12 @@ fn rounded_times(session: &JudgedSession, centre: f64, delta: f64, class: &str) 
 
 /// What the order of measurements limits.
 fn limit_of(order: &TimeOrder, delta: f64) -> TimeOrderLimit {
-    let evidence = match order.found {
-        TimeOrderEvidence::Neighbours(found) => {
-            of_classes::TimeOrderEvidence::Neighbours { ratio: found.ratio }
-        }
-        TimeOrderEvidence::Hours(found) => of_classes::TimeOrderEvidence::Hours { ratio: found.ratio },
-        TimeOrderEvidence::SlowTogether(nodes) => of_classes::TimeOrderEvidence::SlowTogether { nodes },
-        TimeOrderEvidence::OtherRounds(nodes) => of_classes::TimeOrderEvidence::OtherRounds { nodes },
-    };
     let range = order.range();
-    TimeOrderLimit { evidence, explained: range.exp_m1(), needed: (range + delta.ln_1p()).exp_m1() }
+    TimeOrderLimit {
+        evidence: order.found,
+        explained: range.exp_m1(),
+        needed: (range + delta.ln_1p()).exp_m1(),
+    }
 }
 
 /// Warns of other sessions whose verdicts the order of the measurements limits; of several it names the latest.

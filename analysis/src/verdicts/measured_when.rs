@@ -2,6 +2,7 @@
 
 use crate::stats::time_order::{self, RankRatio};
 use crate::stats::{binomial, poisson, within_nodes};
+use crate::warnings::of_classes::TimeOrderEvidence;
 use std::f64::consts::TAU;
 
 /// A node's runs.
@@ -17,22 +18,10 @@ pub(super) struct Node<'a> {
 /// Nodes that were measured at another time may be slow for this reason.
 #[derive(Clone)]
 pub(super) struct TimeOrder {
+    /// What shows it.
     pub found: TimeOrderEvidence,
     /// How much the moment of the measurement may have changed the time of each node (ln T), by index in the session.
     limits: Vec<f64>,
-}
-
-/// What shows it.
-#[derive(Clone, Copy)]
-pub(super) enum TimeOrderEvidence {
-    /// Nodes that were measured one after another have similar times.
-    Neighbours(RankRatio),
-    /// Each node was measured at the same hour of several days, and nodes of similar hours have similar times.
-    Hours(RankRatio),
-    /// This number of slow nodes was measured together, apart from other nodes.
-    SlowTogether(usize),
-    /// This number of nodes was measured in other rounds than most nodes, and rounds differ.
-    OtherRounds(usize),
 }
 
 impl TimeOrder {
@@ -69,15 +58,15 @@ impl TimeOrder {
         };
         let alike = are_one_after_another(&sequence).then(|| neighbours(nodes, sequence)).flatten();
         let (found, range) = match alike {
-            Some((ratio, range)) => (TimeOrderEvidence::Neighbours(ratio), range),
-            None if !slow.is_empty() => (TimeOrderEvidence::SlowTogether(nodes_of(&slow)), 0.0),
+            Some((found, range)) => (TimeOrderEvidence::Neighbours { ratio: found.ratio }, range),
+            None if !slow.is_empty() => (TimeOrderEvidence::SlowTogether { nodes: nodes_of(&slow) }, 0.0),
             None if !other_rounds.is_empty() => {
-                (TimeOrderEvidence::OtherRounds(nodes_of(&other_rounds)), 0.0)
+                (TimeOrderEvidence::OtherRounds { nodes: nodes_of(&other_rounds) }, 0.0)
             }
             None => {
                 let hours = by_hour(nodes)?;
-                let (ratio, range) = neighbours(nodes, &hours)?;
-                (TimeOrderEvidence::Hours(ratio), range)
+                let (found, range) = neighbours(nodes, &hours)?;
+                (TimeOrderEvidence::Hours { ratio: found.ratio }, range)
             }
         };
         limits.iter_mut().for_each(|limit| *limit = limit.max(range));

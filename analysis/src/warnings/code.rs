@@ -441,5 +441,5 @@ codes! {
     WideBounds "wide-bounds"
         "The two bounds of the elapsed time are more than 1 % apart."
         "Measure a longer run: the distance between the bounds comes from the barriers, not from the work."
-        "the bounds 1.00 and 1.05 s are 5 % apart"
+        "the bounds 1.000 and 1.050 s are 5 % apart"
 }

@@ -10,9 +10,9 @@ pub struct FirstFew<T> {
 }
 
 impl<T> FirstFew<T> {
-    /// At most `most` of these, and the number of all.
-    pub fn of(mut items: impl Iterator<Item = T>, most: usize) -> Self {
-        let first: Vec<T> = items.by_ref().take(most).collect();
+    /// At most `most` of these, and the number of all. Only those that it keeps go through `keep`, which may copy them.
+    pub fn of<I>(mut items: impl Iterator<Item = I>, most: usize, keep: impl FnMut(I) -> T) -> Self {
+        let first: Vec<T> = items.by_ref().take(most).map(keep).collect();
         let all = first.len() + items.count();
         Self { first, all }
     }

@@ -93,6 +93,8 @@ pub enum InputWarning {
         values: u64,
         /// At most [`NAMED`] of the rows and values. A reader may count rows without keeping a reason.
         first: Vec<RejectedPlace>,
+        /// True if there are more rows and values than a message names.
+        are_more: bool,
     },
     /// Rows occur more than once.
     RepeatedRows {

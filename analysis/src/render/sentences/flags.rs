@@ -87,7 +87,7 @@ fn difference(fact: &UnequalFact) -> String {
 /// "rank 3", or "5 ranks (0, 1, 2, 3, ...)".
 fn described(ranks: &FirstFew<RankId>) -> String {
     match &ranks.first[..] {
-        [rank] => format!("rank {rank}"),
+        [rank] if ranks.all == 1 => format!("rank {rank}"),
         _ => format!("{} ({})", count(ranks.all, "rank"), listed(ranks, RankId::to_string)),
     }
 }

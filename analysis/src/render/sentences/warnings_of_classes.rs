@@ -231,7 +231,9 @@ fn covers(IntervalCoverage { nominal, real }: IntervalCoverage) -> String {
 
 /// The first nodes with few runs. The two last texts say what the runs of one node, and of several nodes, are of.
 fn few_runs(nodes: &FirstFew<NodeRuns>, needed: usize, [of_one, of_several]: [&str; 2]) -> String {
-    if let [NodeRuns { node, runs, class }] = &nodes.first[..] {
+    if let [NodeRuns { node, runs, class }] = &nodes.first[..]
+        && nodes.all == 1
+    {
         let of_one = class.map_or_else(|| of_one.to_owned(), |class| format!(" of class {class}"));
         return format!("{node} has only {}{of_one}, but the report needs {needed}", count(*runs, "run"));
     }

@@ -44,9 +44,26 @@ mod tests {
     use super::*;
     use crate::warnings::FirstFew;
 
+    fn nodes(names: &[&str]) -> FirstFew<String> {
+        FirstFew::of(names.iter(), 3, |name| (*name).to_owned())
+    }
+
+    /// docs/warnings.md has these examples.
+    #[test]
+    fn the_examples_are_what_pmmpi_says() {
+        let a = Unpaired { runs: 14, nodes: nodes(&["n03", "n07"]) };
+        let b = Unpaired { runs: 7, nodes: nodes(&["n12"]) };
+        for warning in [
+            ComparisonWarning::SharedRuns { runs: 7 },
+            ComparisonWarning::NotInTurns { apart: 3, comparisons: 3 },
+            ComparisonWarning::UnpairedRuns { a, b },
+        ] {
+            assert_eq!(warning.to_string(), warning.code().example());
+        }
+    }
+
     #[test]
     fn warnings_name_the_first_nodes() {
-        let nodes = |names: &[&str]| FirstFew::of(names.iter().map(|name| (*name).to_owned()), 3);
         let few = ComparisonWarning::FewRuns { nodes: nodes(&["n1", "n2", "n3", "n4"]) };
         assert_eq!(
             few.to_string(),

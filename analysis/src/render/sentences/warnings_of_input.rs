@@ -1,8 +1,8 @@
 //! Warnings about what pmmpi read, or could not read, in English.
 
 use super::{joined, listed};
-use crate::warnings::of_input::{NAMED, RejectedPlace};
-use crate::warnings::{FirstFew, InputWarning, WarningCode};
+use crate::warnings::of_input::RejectedPlace;
+use crate::warnings::{FirstFew, InputWarning};
 use pmmpi::text::{count, printable};
 use std::fmt::{Display, Formatter, Result};
 use std::path::{Path, PathBuf};
@@ -10,7 +10,10 @@ use std::path::{Path, PathBuf};
 impl Display for InputWarning {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         match self {
-            Self::ArchivedClasses => f.write_str(WarningCode::ArchivedClasses.example()),
+            Self::ArchivedClasses => f.write_str(
+                "a file of an archive lacks the columns class.*, so --class-by has no effect on its runs: these runs \
+                 keep the class that the file names, or are in the class undeclared",
+            ),
             Self::ConflictingRun { file, first } => {
                 let (file, first) = (file.display(), first.display());
                 write!(f, "{file} has the run id of {first}, but different contents")
@@ -64,7 +67,9 @@ impl Display for InputWarning {
                 count(*times, "elapsed time"),
                 if *times == 1 { "is" } else { "are" }
             ),
-            Self::RejectedRows { rows, values, first } => rejected(f, *rows, *values, first),
+            Self::RejectedRows { rows, values, first, are_more } => {
+                rejected(f, [*rows, *values], first, *are_more)
+            }
             Self::RepeatedRows { rows } => write!(
                 f,
                 "pmmpi found {} with the same content as earlier rows, and counts each run once",
@@ -136,11 +141,16 @@ impl Display for InputWarning {
     }
 }
 
-fn rejected(f: &mut Formatter<'_>, rows: u64, values: u64, first: &[RejectedPlace]) -> Result {
+fn rejected(
+    f: &mut Formatter<'_>,
+    [rows, values]: [u64; 2],
+    first: &[RejectedPlace],
+    are_more: bool,
+) -> Result {
     let place =
         |RejectedPlace { file, line, reason }: &RejectedPlace| format!("{}:{line}: {reason}", file.display());
     let named: Vec<String> = first.iter().map(place).collect();
-    let more = if rows + values > NAMED as u64 { "; ..." } else { "" };
+    let more = if are_more { "; ..." } else { "" };
     let some = [(rows, "row"), (values, "value")].into_iter().filter(|(number, _)| *number > 0);
     let counted: Vec<String> = some.map(|(number, noun)| count(number as usize, noun)).collect();
     write!(f, "pmmpi left out {}: {}{more}", counted.join(" and "), named.join("; "))
@@ -173,13 +183,15 @@ fn shown(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::warnings::WarningCode;
+    use crate::warnings::of_input::NAMED;
 
     fn first<const N: usize>(names: [&str; N]) -> FirstFew<String> {
-        FirstFew::of(names.into_iter().map(str::to_owned), NAMED)
+        FirstFew::of(names.into_iter(), NAMED, str::to_owned)
     }
 
     fn paths<const N: usize>(paths: [&str; N]) -> FirstFew<PathBuf> {
-        FirstFew::of(paths.into_iter().map(PathBuf::from), NAMED)
+        FirstFew::of(paths.into_iter(), NAMED, PathBuf::from)
     }
 
     fn said(warning: InputWarning) -> String {
@@ -199,6 +211,11 @@ mod tests {
             InputWarning::ArchivedClasses,
             InputWarning::ConflictingRun { file: "b.pmr".into(), first: "a.pmr".into() },
             InputWarning::CutSession { session: "s31".into() },
+            InputWarning::EndedEarly {
+                reason: "n3 (rank 3): the process of pmmpi was killed, failed or did not answer during round 3 of \
+                         triad, so the screen ends"
+                    .into(),
+            },
             InputWarning::ForeignFile { path: "notes.txt".into() },
             InputWarning::ForeignFiles { files: paths(["a.txt", "b.bin"]) },
             InputWarning::LaterSessions { sessions: 1 },
@@ -209,7 +226,7 @@ mod tests {
             InputWarning::NoPlacesArchived { runs: 3, first: "20261101T120000Z-n1-7-1c".into() },
             InputWarning::NoRunFiles { folder: "results".into() },
             InputWarning::NoTime { times: 2 },
-            InputWarning::RejectedRows { rows: 1, values: 0, first: vec![place] },
+            InputWarning::RejectedRows { rows: 1, values: 0, first: vec![place], are_more: false },
             InputWarning::RepeatedRows { rows: 7 },
             InputWarning::RepeatedSession {
                 session: "weekly".into(),
@@ -239,6 +256,10 @@ mod tests {
                 reason: "is damaged: it has no column `event`".into(),
             },
             InputWarning::UnreadValues { values: FirstFew { first: vec![("gflops".to_owned(), 7)], all: 1 } },
+            InputWarning::UnusableFile {
+                path: "times.csv".into(),
+                reason: "has no column `elapsed_s` (expected: node,run,elapsed_s; found: node,run,time)".into(),
+            },
             InputWarning::UnusableRunFile {
                 path: "run.pmr".into(),
                 code: WarningCode::TruncatedFile,
@@ -255,12 +276,12 @@ mod tests {
         let place = |line| RejectedPlace { file: "a.csv".into(), line, reason: "no".into() };
         let first_places = vec![place(1), place(2), place(3)];
         assert_eq!(
-            said(InputWarning::RejectedRows { rows: 3, values: 1, first: first_places }),
+            said(InputWarning::RejectedRows { rows: 3, values: 1, first: first_places, are_more: true }),
             "pmmpi left out 3 rows and 1 value: a.csv:1: no; a.csv:2: no; a.csv:3: no; ..."
         );
         // A reader may count a row without a reason.
         assert_eq!(
-            said(InputWarning::RejectedRows { rows: 2, values: 0, first: vec![place(1)] }),
+            said(InputWarning::RejectedRows { rows: 2, values: 0, first: vec![place(1)], are_more: false }),
             "pmmpi left out 2 rows: a.csv:1: no"
         );
         assert_eq!(
