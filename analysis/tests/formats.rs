@@ -337,7 +337,8 @@ fn warnings_are_in_the_result_or_beside_it() {
         let is_beside = matches!(format, "csv" | "openmetrics");
         let place = if is_beside { err(&output) } else { out(&output) };
         assert!(
-            place.contains("n01 has only 2 runs, but the report needs 5") && place.contains("few-runs"),
+            place.contains("n01 has only 2 runs in the session that judges it, but the report needs 5")
+                && place.contains("few-runs"),
             "{format}: {place}"
         );
         assert_eq!(err(&output).is_empty(), !is_beside, "{format}: {}", err(&output));

@@ -193,7 +193,7 @@ fn damaged_medians_are_an_error() {
     let output = again();
     assert_eq!(output.status.code(), Some(1), "{}", err(&output));
     assert!(err(&output).contains("all runs were added, but the medians"), "{}", err(&output));
-    assert!(err(&output).contains("remove the whole folder"), "{}", err(&output));
+    assert!(err(&output).contains("move the folder `_medians` out of the archive"), "{}", err(&output));
     std::fs::remove_dir_all(&medians).unwrap();
     let output = again();
     assert!(out(&output).starts_with("0 rows added"), "{} {}", out(&output), err(&output));

@@ -364,7 +364,8 @@ fn over_time() -> Vec<Case> {
     ];
     for first in [70, 90, 97] {
         let name = format!(
-            "{first} nodes first, the {} other nodes hours later; the rounds of each group differ by 5 %",
+            "{first} nodes first, the {} other nodes hours later; each group has rounds of its own; all rounds differ \
+             by 5 %",
             100 - first
         );
         cases.push(case(name, 200, &apart, move |seeds| over_time::two_groups(some, first, seeds)));

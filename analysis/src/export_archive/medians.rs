@@ -147,7 +147,8 @@ fn earlier(folder: &Path, decoding: &Decoding) -> io::Result<BTreeMap<String, Da
             frame.map_err(|e| ImportFault::Damaged(e.to_string()))
         });
         let frame = frame.map_err(|e| {
-            let advice = "remove the whole folder `_medians` of the archive, and export again";
+            let advice = "move the folder `_medians` out of the archive, and export again; medians of runs that you \
+                          deleted from the archive are then missing";
             io::Error::other(format!("{} {e}: {advice}", path.display()))
         })?;
         months.insert(month.to_owned(), frame);

@@ -28,7 +28,8 @@ pub fn measured(screen: &ScreenReport) -> String {
         rounds => format!("; {} of suspects", count(rounds, "more round")),
     };
     format!(
-        "screen of {}: {} of {}{more}; {:.1} runs per node and kernel, {:.1} node-minutes",
+        "screen of {}: {} of {}{more}; {:.1} runs per node and kernel, {:.1} node-minutes in the \
+         measured rounds",
         count(screen.screened.len(), "node"),
         count(screen.rounds, "round"),
         kernels.join(", "),

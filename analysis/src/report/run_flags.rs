@@ -287,5 +287,5 @@ fn unequal(run: &Run) -> Option<RunFinding> {
         };
         UnequalFact { name: name.to_owned(), usual, others: values.take(NAMED).map(with_nodes).collect() }
     };
-    about(values.into_iter(), fact, RunFinding::UnequalNodes)
+    finding_about(values.into_iter(), fact, RunFinding::UnequalNodes)
 }

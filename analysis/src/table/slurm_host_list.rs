@@ -56,7 +56,7 @@ fn parts(list: &str) -> Result<Vec<&str>, String> {
         match c {
             '[' if !is_inside => is_inside = true,
             ']' if is_inside => is_inside = false,
-            '[' | ']' => return Err(format!("the brackets of `{list}` do not match")),
+            '[' | ']' => return Err(format!("the brackets of `{list}` do not match, or are nested")),
             ',' if !is_inside => {
                 parts.push(list[start..at].trim());
                 start = at + 1;

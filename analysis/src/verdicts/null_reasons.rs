@@ -50,7 +50,8 @@ pub enum NodeNullReason {
     NoChange,
     /// The node changed, but the start of the runs is not known.
     NoDate,
-    /// In the node's sessions, too few other nodes of the class were measured for a comparison with its own history.
+    /// Each session of the node since its last maintenance has too few nodes of the class, or too many suspects, for a
+    /// comparison with its own history.
     FewOthers,
     /// The node has too few sessions for a comparison with its own history.
     FewSessions {

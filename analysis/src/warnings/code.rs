@@ -131,11 +131,12 @@ codes! {
          --rounds 7."
         "n0222 has only 1 run of a kernel, but the report needs 3"
     FewRuns "few-runs"
-        "A node has fewer than 5 runs in a class: differences may be noise. With so few runs, the \
-         comparison with the class gives only OK or SUSPECT. With a smaller `--min-runs`, other verdicts \
-         are possible, too. In `pmmpi compare`: A or B has too few runs to show how much the times vary."
+        "A node has fewer than 5 runs of a class in the session that judges the node: differences may be \
+         noise. With so few runs, the comparison with the class gives only OK or SUSPECT. With a smaller \
+         `--min-runs`, other verdicts are possible, too. In `pmmpi compare`: A or B has too few runs to \
+         show how much the times vary."
         "Measure 7 runs: --runs 7, or `pmmpi repeat --runs 7` for an MPI program."
-        "n0222 has only 3 runs, but the report needs 5"
+        "n0222 has only 3 runs in the session that judges it, but the report needs 5"
     FlakyNode "flaky-node"
         "Over all sessions since its last maintenance, a node has more slow runs than expected by chance."
         "Check the other programs on the node, its error counters and its throttling."

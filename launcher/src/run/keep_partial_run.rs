@@ -86,11 +86,12 @@ impl Carrier {
         self.shared.live().settle();
     }
 
-    /// After a bad end of the rank: gets its data written to disk. Gives the folder, or why nothing was written.
+    /// After a bad end of the rank: gets its data written to disk. Gives the folder, or why the data of
+    /// this rank was not written. (If the carrier is late, it may still write them.)
     pub fn keep(&mut self) -> Result<PathBuf, String> {
         let told = CarrierNote::read(&self.shared).ok_or(
-            "the rank did not report to pmmpi which folder it uses for its data (is `ulimit -f`, which also limits \
-             shared memory, below 80 MB?)",
+            "the agent in this rank did not give pmmpi the folder of the partial run (is `ulimit -f`, which also \
+             limits shared memory, below 80 MB?)",
         )?;
         let deadline = Instant::now() + PATIENCE;
         let (answer, follower) = match std::mem::replace(&mut self.part, Part::Alone) {

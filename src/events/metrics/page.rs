@@ -29,7 +29,8 @@ another. If the mean leaves out cores, the value is partial, and its reason give
 In the metrics of a run, a count includes what the column `where` of the event table names:
 
 - task: only the program's own threads and child processes, on all hardware threads on which they run;
-- core: everything that runs on the hardware threads that the ranks of a node may use, so also other programs;
+- core: everything that runs on the hardware threads that the ranks of a node may use (not on the other hardware threads
+  of the node), so also other programs;
 - a core's first (or second) hardware thread: everything that runs there, for each core of the run's nodes;
 - socket: everything that runs on the sockets of the run's nodes, so also other programs.
 

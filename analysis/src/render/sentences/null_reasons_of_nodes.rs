@@ -45,7 +45,10 @@ impl Display for NodeNullReason {
             }
             Self::NoChange => "no change is certain",
             Self::NoDate => "the start of the runs is not known, so there is no date",
-            Self::FewOthers => "too few other nodes of the class were measured in the node's sessions",
+            Self::FewOthers => {
+                "each session of the node (since its last maintenance) has too few nodes of the class, or too many \
+                 suspects"
+            }
             Self::FewSessions { sessions, since_maintenance } => {
                 let since = if *since_maintenance { " since its maintenance" } else { "" };
                 let sessions = count(*sessions, "session");

@@ -69,7 +69,10 @@ impl Display for ClassWarning {
             Self::FewRounds { nodes, needed } => {
                 f.write_str(&few_runs(nodes, *needed, [" of a kernel", "of a kernel"]))
             }
-            Self::FewRuns { nodes, needed } => f.write_str(&few_runs(nodes, *needed, ["", "in a class"])),
+            Self::FewRuns { nodes, needed } => {
+                let of = [" in the session that judges it", "of a class in the session that judges them"];
+                f.write_str(&few_runs(nodes, *needed, of))
+            }
             Self::FlakyNode { node, slow_runs, runs, class } => {
                 write!(
                     f,
@@ -234,8 +237,9 @@ fn few_runs(nodes: &FirstFew<NodeRuns>, needed: usize, [of_one, of_several]: [&s
     if let [NodeRuns { node, runs, class }] = &nodes.first[..]
         && nodes.all == 1
     {
-        let of_one = class.map_or_else(|| of_one.to_owned(), |class| format!(" of class {class}"));
-        return format!("{node} has only {}{of_one}, but the report needs {needed}", count(*runs, "run"));
+        let of_class = class.map_or_else(String::new, |class| format!(" of class {class}"));
+        let runs = count(*runs, "run");
+        return format!("{node} has only {runs}{of_class}{of_one}, but the report needs {needed}");
     }
     let of = |of: &NodeRuns| format!("{} ({})", of.node, count(of.runs, "run"));
     let named = joined(nodes, of, ", ", |more| format!(" and {}", count(more, "more node")));
@@ -375,8 +379,14 @@ mod tests {
     #[test]
     fn only_the_class_with_the_fewest_runs_is_named() {
         let told = |node| ClassWarning::FewRuns { nodes: few(vec![node], 1), needed: 5 }.to_string();
-        assert_eq!(told(node(1, Some(3))), "n0222 has only 1 run of class 3, but the report needs 5");
-        assert_eq!(told(node(3, None)), "n0222 has only 3 runs, but the report needs 5");
+        assert_eq!(
+            told(node(1, Some(3))),
+            "n0222 has only 1 run of class 3 in the session that judges it, but the report needs 5"
+        );
+        assert_eq!(
+            told(node(3, None)),
+            "n0222 has only 3 runs in the session that judges it, but the report needs 5"
+        );
     }
 
     #[test]

@@ -110,7 +110,7 @@ impl CarrierLeader {
             }
         }
         own.unwrap_or_else(|| {
-            Err("the rank did not report to pmmpi which folder it uses for its data".to_owned())
+            Err("the agent in this rank did not give pmmpi the folder of the partial run".to_owned())
         })
     }
 
