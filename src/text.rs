@@ -2,7 +2,7 @@
 
 mod wrap_lines;
 
-pub use wrap_lines::folded;
+pub use wrap_lines::{folded, lines};
 
 /// "1 rank", "2 ranks", "2 classes".
 pub fn count(number: usize, noun: &str) -> String {

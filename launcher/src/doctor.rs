@@ -73,7 +73,8 @@ pub fn run(typed: &Examination) -> Result<i32, Failure> {
     let rendered = match typed.format {
         FormatArg::Text => {
             let is_terminal = std::io::stdout().is_terminal();
-            text::render(&report, text::wants_colour(is_terminal, |v| std::env::var_os(v)))
+            let colour = text::wants_colour(is_terminal, |v| std::env::var_os(v));
+            text::render(&report, colour, stdout::width())
         }
         FormatArg::Json => json::render(&report)?,
     };
@@ -132,7 +133,7 @@ mod tests {
         let (_, after) = page.split_once("<!-- sample: doctor -->\n```\n").unwrap();
         let (sample, _) = after.split_once("```").unwrap();
         let machine = Fake::new().file("proc/cpuinfo", "flags\t\t: tsc hypervisor\n");
-        let text = text::render(&examine(&machine, "n"), false);
+        let text = text::render(&examine(&machine, "n"), false, None);
         assert!(text.contains(sample), "{sample}is not in:\n{text}");
     }
 
@@ -178,7 +179,7 @@ mod tests {
             let fake =
                 fake.program("mpirun", &content).program("srun", &content).program("ldconfig", &content);
             let report = examine(&fake, &content);
-            let text = text::render(&report, false);
+            let text = text::render(&report, false, None);
             assert!(!text.contains('\u{1b}') && !text.contains('\u{0}'), "{content:?}");
             assert!(json::render(&report).is_ok());
         }

@@ -11,7 +11,6 @@ mod metrics;
 use crate::cli::options::{FormatArg, List, Listing};
 use crate::stdout;
 use pmmpi::record::End;
-use pmmpi::text::folded;
 use pmmpi_workload::Failure;
 use serde::Serialize;
 
@@ -23,12 +22,6 @@ pub fn run(typed: &List) -> Result<End, Failure> {
         Listing::Groups => formatted("groups", &groups::matching(filter), typed)?,
         Listing::Metrics => formatted("metrics", &metrics::matching(filter), typed)?,
         Listing::Kernels => formatted("kernels", &kernels::matching(filter), typed)?,
-    };
-    // In a pipe or a file lines stay whole, for grep and awk.
-    let width = terminal_size::terminal_size_of(std::io::stdout()).map(|(width, _)| usize::from(width.0));
-    let text = match width.filter(|width| *width > 0 && matches!(typed.format, FormatArg::Text)) {
-        Some(width) => folded(&text, width),
-        None => text,
     };
     stdout::write(&text)?;
     Ok(End::Exited(0))
@@ -57,7 +50,7 @@ fn formatted(what: &str, list: &impl Listable, typed: &List) -> Result<String, F
         )));
     }
     match typed.format {
-        FormatArg::Text => Ok(list.text()),
+        FormatArg::Text => Ok(stdout::folded(list.text())),
         FormatArg::Json => serde_json::to_string_pretty(list).map(|json| json + "\n").map_err(Failure::own),
     }
 }

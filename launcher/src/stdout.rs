@@ -3,6 +3,17 @@
 use pmmpi_workload::Failure;
 use std::io::{ErrorKind, Write};
 
+/// Columns of the terminal that stdout is; `None` for a pipe or a file, whose lines stay whole for grep and awk.
+pub fn width() -> Option<usize> {
+    let (width, _) = terminal_size::terminal_size_of(std::io::stdout())?;
+    Some(usize::from(width.0)).filter(|width| *width > 0)
+}
+
+/// On a terminal, text that fits its width.
+pub fn folded(text: String) -> String {
+    width().map(|width| pmmpi::text::folded(&text, width)).unwrap_or(text)
+}
+
 /// Writes `text` in one write, so that the output of several nodes does not mix. A reader that closes the pipe early
 /// (`| head`) is not an error.
 pub fn write(text: &str) -> Result<(), Failure> {

@@ -49,7 +49,7 @@ pub fn run(typed: &Validation) -> Result<i32, Failure> {
     findings.kept =
         if typed.kernels.is_empty() && findings.is_all { keep(&findings) } else { StoredAt::NotAll };
     let rendered = match typed.format {
-        FormatArg::Text => text::render(&findings),
+        FormatArg::Text => stdout::folded(text::render(&findings)),
         FormatArg::Json => findings.json().map_err(Failure::own)? + "\n",
     };
     stdout::write(&rendered)?;

@@ -18,6 +18,22 @@ pub fn folded(text: &str, width: usize) -> String {
     folded
 }
 
+/// The words of `text` in lines of at most `width` characters. A longer word has a line of its own.
+pub fn lines(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.is_empty() => line.push_str(word),
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
 /// How a long line breaks.
 struct Layout {
     /// Bytes that stay on the first line.
@@ -99,6 +115,12 @@ mod tests {
             folded("node0                  1    7    1.91970\n", 20),
             "node0                  1    7    1.91970\n"
         );
+    }
+
+    #[test]
+    fn a_text_becomes_lines() {
+        assert_eq!(lines("one  two\nthree 1234567890 é ü", 8), ["one two", "three", "1234567890", "é ü"]);
+        assert_eq!(lines("", 8), [""]);
     }
 
     proptest! {

@@ -1,12 +1,15 @@
 //! The report as text.
 
 use super::check::{Check, DoctorReport, Status};
-use pmmpi::text::printable;
+use pmmpi::text::{lines, printable};
 use std::ffi::OsString;
 use std::fmt::Write;
 
-/// Width of the text in columns. Commands and paths do not wrap, so that the user can copy them.
+/// Width of the text in columns, also on a wider terminal. Commands and paths do not wrap, so that the user can copy
+/// them.
 const WIDTH: usize = 80;
+/// A column of text has at least this many characters.
+const LEAST: usize = 20;
 const STATUS_WIDTH: usize = 8;
 
 /// True on a terminal, unless the user disables colours (https://no-color.org).
@@ -15,12 +18,13 @@ pub fn wants_colour(is_terminal: bool, variable: impl Fn(&str) -> Option<OsStrin
     is_terminal && !minds && variable("TERM").is_none_or(|term| term != "dumb")
 }
 
-/// Renders all checks. Only a check that is not ok shows its effect and its fix.
-pub fn render(report: &DoctorReport, colour: bool) -> String {
+/// Renders all checks, for a terminal of `width` columns. Only a check that is not ok shows its effect and its fix.
+pub fn render(report: &DoctorReport, colour: bool, width: Option<usize>) -> String {
+    let width = width.map_or(WIDTH, |width| width.min(WIDTH));
     let names = report.checks.iter().map(|check| check.name.len()).max().unwrap_or(0) + 2;
     let mut text = format!("pmmpi {} on {}\n\n", env!("CARGO_PKG_VERSION"), printable(&report.node));
     for check in &report.checks {
-        line(&mut text, check, names, colour);
+        line(&mut text, check, names, colour, width);
     }
     let count = |status: Status| format!("{} {}", report.count(status), status.name());
     let counts = [Status::Ok, Status::Limits, Status::Broken].map(count).join(", ");
@@ -31,15 +35,17 @@ pub fn render(report: &DoctorReport, colour: bool) -> String {
     text
 }
 
-fn line(text: &mut String, check: &Check, names: usize, colour: bool) {
+fn line(text: &mut String, check: &Check, names: usize, colour: bool, width: usize) {
+    let wrapped =
+        |text: &str, indent: usize| lines(&printable(text), width.saturating_sub(indent).max(LEAST));
     let status = format!("{:<STATUS_WIDTH$}", check.status.name());
     let status = if colour { format!("\x1b[{}m{status}\x1b[0m", code(check.status)) } else { status };
     let indent = STATUS_WIDTH + names;
-    let mut lines = wrapped(&check.found, WIDTH - indent);
+    let mut all = wrapped(&check.found, indent);
     if check.status != Status::Ok {
-        lines.extend(wrapped(&check.meaning, WIDTH - indent));
+        all.extend(wrapped(&check.meaning, indent));
     }
-    for (number, line) in lines.iter().enumerate() {
+    for (number, line) in all.iter().enumerate() {
         let _ = match number {
             0 => writeln!(text, "{status}{:<names$}{line}", check.name),
             _ => writeln!(text, "{:indent$}{line}", ""),
@@ -50,7 +56,7 @@ fn line(text: &mut String, check: &Check, names: usize, colour: bool) {
         // Comments wrap; commands stay on one line.
         match fix.strip_prefix("# ") {
             Some(comment) => {
-                for line in wrapped(comment, WIDTH - STATUS_WIDTH - 4) {
+                for line in wrapped(comment, STATUS_WIDTH + 4) {
                     let _ = writeln!(text, "{:STATUS_WIDTH$}  # {line}", "");
                 }
             }
@@ -70,23 +76,6 @@ fn code(status: Status) -> u8 {
     }
 }
 
-/// Lines of at most `width` columns, except for longer words.
-fn wrapped(text: &str, width: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in printable(text).split_whitespace() {
-        let Some(line) = lines.last_mut() else { continue };
-        if line.is_empty() {
-            line.push_str(word);
-        } else if line.chars().count() + 1 + word.chars().count() <= width {
-            line.push(' ');
-            line.push_str(word);
-        } else {
-            lines.push(word.to_owned());
-        }
-    }
-    lines
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -104,7 +93,7 @@ mod tests {
 
     #[test]
     fn columns_are_aligned_and_fit() {
-        let text = render(&report(), false);
+        let text = render(&report(), false, None);
         assert!(text.starts_with("pmmpi ") && text.contains(" on node?\n"));
         assert!(text.contains("\nok      one         a?[2J b\n"), "{text}");
         assert!(text.contains("\nlimits  number_two  found\n                    word word"), "{text}");
@@ -118,13 +107,24 @@ mod tests {
     }
 
     #[test]
+    fn a_narrow_terminal_has_shorter_lines() {
+        let text = render(&report(), false, Some(50));
+        assert!(
+            text.lines().all(|line| line.len() <= 50 || line.contains('x') || line.contains('.')),
+            "{text}"
+        );
+        assert_eq!(render(&report(), false, Some(200)), render(&report(), false, None));
+        assert!(render(&report(), false, Some(1)).contains("word word word"));
+    }
+
+    #[test]
     fn colours_change_no_column() {
-        let mut plain = render(&report(), true);
+        let mut plain = render(&report(), true, None);
         assert!(plain.contains("\x1b[32mok      \x1b[0m") && plain.contains("\x1b[31mbroken  \x1b[0m"));
         for code in ["\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[0m"] {
             plain = plain.replace(code, "");
         }
-        assert_eq!(plain, render(&report(), false));
+        assert_eq!(plain, render(&report(), false, None));
     }
 
     #[test]

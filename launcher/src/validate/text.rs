@@ -1,7 +1,7 @@
 //! The findings as text.
 
 use super::findings::{EventCheck, EventFinding, MemoryFindings, OnKind, StoredAt, ValidationFindings};
-use pmmpi::text::{count, printable};
+use pmmpi::text::{count, lines, printable};
 use pmmpi_events::validation::{EventVerdict, TRUSTED};
 use std::fmt::Write;
 
@@ -152,22 +152,7 @@ fn kernels(text: &mut String, findings: &ValidationFindings) -> std::fmt::Result
 /// many columns before the first.
 fn wrapped(words: &str, indent: &str) -> String {
     // One column of the terminal's 80 is left for a colon.
-    let width = 79 - indent.len();
-    let mut text = String::new();
-    let mut length = 0;
-    for word in words.split(' ') {
-        if length > 0 && length + 1 + word.len() > width {
-            text += "\n";
-            text += indent;
-            length = 0;
-        } else if length > 0 {
-            text += " ";
-            length += 1;
-        }
-        text += word;
-        length += word.len();
-    }
-    text
+    lines(words, 79 - indent.len()).join(&format!("\n{indent}"))
 }
 
 /// The end of the names of events that count bytes.
