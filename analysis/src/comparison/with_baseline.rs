@@ -77,7 +77,7 @@ struct KernelOfClass<'a> {
     rows: Vec<usize>,
     nodes: BTreeSet<&'a str>,
     work: Parts,
-    /// True if these are so few of the nodes with this kernel that they are no class to compare.
+    /// True if these are so few of all nodes with a time of this kernel that they are no class to compare.
     is_too_small: bool,
 }
 

@@ -23,8 +23,8 @@ pub struct KernelAgainst {
     pub nodes: usize,
     /// Number of nodes of this class with a time of this kernel in the screen.
     pub nodes_in_screen: usize,
-    /// True for a class that pmmpi does not compare, because these are fewer than 5 nodes, and fewer than half of the nodes
-    /// with this kernel.
+    /// True for a class that pmmpi does not compare, because these are fewer than 5 nodes, and fewer than half of all
+    /// nodes (of any class) that have a time of this kernel in the screen.
     pub too_small: bool,
     /// The screen of the baseline with which pmmpi compares.
     pub earlier: Option<EarlierScreen>,
