@@ -194,7 +194,8 @@ fn an_archive_without_a_healthy_screen_of_the_node_does_not_stand_for_other_node
     };
     let only = "apart from the nodes of --gate, triad has the verdict OK on only 3 nodes of the same class, but a \
                 decision needs 4: add healthy nodes. 2 nodes are enough if this node was less than 5 % slower than its \
-                class in at least half of the earlier screens";
+                class in at least half of the earlier screens (bad sessions, and screens before a maintenance of the \
+                node, do not count)";
     add(1, 1.2);
     assert_undecided(&repaired("slow"), "n01", only);
     add(0, 1.0);

@@ -48,7 +48,8 @@ impl Display for GateReason {
                 f,
                 "apart from the nodes of --gate, {kernel} has the verdict OK on only {} of the same class, but a \
                  decision needs {FEWEST_OTHERS}: add healthy nodes. {FEWEST_WITH_HISTORY} nodes are enough if \
-                 this node was less than {:.0} % slower than its class in at least half of the earlier screens",
+                 this node was less than {:.0} % slower than its class in at least half of the earlier screens (bad \
+                 sessions, and screens before a maintenance of the node, do not count)",
                 count(*others, "node"),
                 limit * 100.0
             ),
