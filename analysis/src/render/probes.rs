@@ -36,7 +36,7 @@ pub fn table(runs: &[RunReport], top: usize) -> Option<Table> {
     );
     notes.push(format!(
         "times are in ns; counts are from user mode; each value is for one entry, without pmmpi's own time and \
-         counts; pmmpi adds about {} ns to the program for each entry",
+         counts; pmmpi adds up to about {} ns to the program for each entry (the largest value of all threads)",
         number(of_run.cost_ns)
     ));
     Some(Table {
