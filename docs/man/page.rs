@@ -33,7 +33,7 @@ pub fn text(name: &str, command: Command, sections: Sections) -> std::io::Result
         man.render_subcommands_section(&mut text)?;
     }
     if let Some(words) = last_words {
-        section(&mut text, "NOTES", &words)?;
+        notes(&mut text, &words)?;
     }
     filled(&mut text, "EXIT STATUS", &status)?;
     for (heading, body) in sections {
@@ -99,6 +99,29 @@ fn filled(text: &mut Vec<u8>, heading: &str, body: &str) -> std::io::Result<()> 
     Ok(())
 }
 
+/// The last words of a help, which the viewer fits to the width of its terminal. Indented lines and the examples at the
+/// end stay as they are. The page also breaks its line after a line that ends with a full stop, because the next line
+/// often has another subject.
+fn notes(text: &mut Vec<u8>, body: &str) -> std::io::Result<()> {
+    writeln!(text, ".SH NOTES")?;
+    let (mut has_examples, mut is_kept, mut is_ended) = (false, false, false);
+    for line in body.lines() {
+        has_examples |= line.starts_with("Example");
+        let keeps = has_examples || line.starts_with(' ');
+        if keeps != is_kept {
+            writeln!(text, "{}", if keeps { ".nf" } else { ".fi" })?;
+        } else if is_ended && !keeps && !line.is_empty() {
+            writeln!(text, ".br")?;
+        }
+        match line.is_empty() && !keeps {
+            true => writeln!(text, ".PP")?,
+            false => writeln!(text, "{}", literal(line))?,
+        }
+        (is_kept, is_ended) = (keeps, line.ends_with('.'));
+    }
+    if is_kept { writeln!(text, ".fi") } else { Ok(()) }
+}
+
 /// A line without special meanings for troff.
 fn literal(line: &str) -> String {
     let line = line.replace('\\', "\\e").replace('-', "\\-");
@@ -115,6 +138,15 @@ mod tests {
         let mut text = Vec::new();
         filled(&mut text, "X", "One\ntwo.\n1    a-b\n     .c\nLONG_NAME  d\nLast.").unwrap();
         let wanted = ".SH X\nOne\ntwo.\n.TP\n1\na\\-b\n\\&.c\n.TP\nLONG_NAME\nd\n.PP\nLast.\n";
+        assert_eq!(String::from_utf8(text).unwrap(), wanted);
+    }
+
+    #[test]
+    fn a_viewer_may_fill_notes_but_not_their_examples() {
+        let mut text = Vec::new();
+        notes(&mut text, "One\ntwo.\nThree:\n  a  b\nFour.\n\nFive.\nExample: c\n         d").unwrap();
+        let wanted = ".SH NOTES\nOne\ntwo.\n.br\nThree:\n.nf\n  a  b\n.fi\nFour.\n.PP\nFive.\n.nf\n\
+                      Example: c\n         d\n.fi\n";
         assert_eq!(String::from_utf8(text).unwrap(), wanted);
     }
 }
