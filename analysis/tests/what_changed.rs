@@ -201,6 +201,8 @@ fn a_node_that_is_gone_is_no_alarm() {
     found.has_line("no node is slower than its class");
     found.has_line("12 nodes: 11 judged; 1 in neither of the latest two sessions: n04");
     assert!(found.text.contains("(GONE)") && !found.text.contains("drain it"), "{}", found.text);
+    let drains = |found: &Found| found.nodes().filter(|node| node["suggests_drain"] == true).count();
+    assert_eq!([5, 4, 2].map(|last| drains(&Found::of(&fleet(last), &[]))), [1, 0, 0]);
     assert!(Found::of(&fleet(4), &[]).text.contains("n04 in s5 +"), "it may be measured again tomorrow");
 }
 

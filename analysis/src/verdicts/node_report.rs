@@ -65,7 +65,8 @@ pub struct NodeReport {
     /// class.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub as_member_of: Option<Box<MemberReport>>,
-    /// True if the node is slow enough that it should be drained, or if a screen found a wrong result on it.
+    /// True if the node is slow enough that it should be drained, or if a screen found a wrong result on it. False unless
+    /// the node is PRESENT.
     pub suggests_drain: bool,
     /// Why the node is slow.
     #[serde(flatten)]
@@ -122,8 +123,7 @@ impl NodeReport {
 
     /// True if the node should be drained, also as one of its peers.
     pub fn should_be_drained(&self) -> bool {
-        let as_member = self.as_member_of.as_ref().is_some_and(|member| member.suggests_drain);
-        self.presence == Presence::Present && (self.suggests_drain || as_member)
+        self.suggests_drain || self.as_member_of.as_ref().is_some_and(|member| member.suggests_drain)
     }
 }
 

@@ -59,6 +59,13 @@ pub(super) fn add_to(reports: &mut [NodeReport], table: &RunTable, order: &Order
             true => after.unwrap_or_default().max(together.presence(work, node)),
             false => Presence::Moved,
         };
+        // These runs say nothing of the node as it is now.
+        if report.presence != Presence::Present {
+            report.suggests_drain = false;
+            if let Some(member) = report.as_member_of.as_deref_mut() {
+                member.suggests_drain = false;
+            }
+        }
     }
 }
 
