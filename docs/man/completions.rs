@@ -38,6 +38,13 @@ function __fish_pmmpi_next_words
 end
 "#;
 
+/// The same for zsh, which itself leaves out earlier words of a list.
+const NEXT_WORDS_ZSH: &str = r#"
+_pmmpi_next_words() {
+    if [[ $IPREFIX == *, ]]; then compadd "${@:#none}"; else compadd "$@"; fi
+}
+"#;
+
 /// Writes one file for each shell into `folder`. The commands of `report` take the place of those that `launcher`
 /// passes on to it.
 pub fn write(folder: &Path, launcher: Command, report: Command) -> std::io::Result<()> {
@@ -105,7 +112,9 @@ fn text(shell: Shell, all: &Command) -> String {
     generate(shell, &mut offered, "pmmpi", &mut text);
     let text = with_lists(shell, &String::from_utf8_lossy(&text), &offered);
     match shell {
-        Shell::Zsh => with_programs(&text),
+        Shell::Zsh => {
+            with_programs(&text).replacen("\nautoload ", &format!("{NEXT_WORDS_ZSH}\nautoload "), 1)
+        }
         Shell::Fish => with_unfinished_options(&text) + &positional_values(&offered) + NEXT_WORDS_FISH,
         Shell::Bash => text + NEXT_WORDS_BASH,
         _ => text,
@@ -126,7 +135,9 @@ fn with_lists(shell: Shell, text: &str, offered: &Command) -> String {
                 &format!(r#"compgen -W "{words}" -- "${{cur}}""#),
                 &format!(r#"_pmmpi_next_words "${{cur}}" {words}"#),
             ),
-            Shell::Zsh => text.replace(&format!(":({words})'"), &format!(":_sequence compadd - {words}'")),
+            Shell::Zsh => {
+                text.replace(&format!(":({words})'"), &format!(":_sequence _pmmpi_next_words - {words}'"))
+            }
             Shell::Fish => {
                 let lines: Vec<String> = names.iter().map(|name| format!("{name}\\t''")).collect();
                 text.replace(
@@ -238,7 +249,7 @@ mod tests {
 
             let case = zsh.split_once(&format!("({command})\n_arguments")).unwrap().1;
             let line = case.lines().find(|line| line.contains(&format!("--{option}=["))).unwrap();
-            assert!(line.contains(&format!(":_sequence compadd - {words}'")), "zsh: {line}");
+            assert!(line.contains(&format!(":_sequence _pmmpi_next_words - {words}'")), "zsh: {line}");
 
             let (condition, option) = (format!("subcommand {command}\""), format!(" -l {option} "));
             let mut lines = fish.split("complete -c pmmpi");
