@@ -226,8 +226,8 @@ fn two_launches_take_turns() {
     for (b, message) in [
         ("srun ./b", "pmmpi would measure nothing"),
         ("srun pmmpi './b", "a quote is not closed"),
-        ("A=1 srun pmmpi ./b", "write env A=1 srun"),
-        ("LIBS=/opt/lib srun pmmpi ./b", "write env LIBS=/opt/lib srun"),
+        ("A=1 srun pmmpi ./b", "write `env A=1 srun"),
+        ("LIBS=/opt/lib srun pmmpi ./b", "write `env LIBS=/opt/lib srun"),
     ] {
         let output = wrong(b);
         assert!(output.code() == 125 && output.err().contains(message), "{}", output.err());

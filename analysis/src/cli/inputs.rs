@@ -33,7 +33,7 @@ pub fn paths(command: &str, given: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> 
     )))
 }
 
-/// True for a folder without files, or with only what pmmpi keeps there beside runs.
+/// True if a folder has no files, or only hidden ones: pmmpi's own files beside the run files are hidden.
 fn has_only_hidden(folder: &Path) -> bool {
     let is_hidden = |entry: DirEntry| entry.file_name().as_encoded_bytes().starts_with(b".");
     std::fs::read_dir(folder).is_ok_and(|mut entries| entries.all(|entry| entry.is_ok_and(is_hidden)))

@@ -353,8 +353,8 @@ pub enum FailOn {
     /// A node is odd: its facts differ from the facts of most nodes of its class, or of a large class with the same
     /// work
     Odd,
-    /// A class became slower, or is slower than in the baseline (--against); or a node became slower after its
-    /// maintenance; or at least 5 nodes became slower after the same change of their facts
+    /// A class became slower than before, or than in the baseline (--against). Also: a node became slower after its
+    /// maintenance, or at least 5 nodes became slower after the same change of a fact
     Moved,
     /// A node is in the session before the latest session, but not in the latest session
     Missing,

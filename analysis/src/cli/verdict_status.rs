@@ -43,7 +43,8 @@ pub fn screen(report: &Report, screen: &ScreenReport, fail_on: &[FailOn], partia
     }
 }
 
-/// Why a screen without slow nodes is no success; `None` if it is one, or if no node was compared ([`advice`]).
+/// Says why "no slow node was found" proves nothing for this screen. `None` if a node was found, if the screen does
+/// prove that no node is slow, or if pmmpi compared no node ([`advice`]).
 pub fn advice_on_screen(report: &Report, screen: &ScreenReport, fail_on: &[FailOn]) -> Option<String> {
     let asked = fail_on.iter().find(|what| matches!(what, FailOn::Slow | FailOn::Suspect))?;
     if fail_on.iter().any(|what| is_found_in(report, screen, *what)) {
@@ -76,7 +77,7 @@ fn is_open(report: &Report, screen: &ScreenReport, fail_on: &[FailOn]) -> bool {
         || (fail_on.contains(&FailOn::Unjudged) && (is_unjudged || has_no_result))
 }
 
-/// True if the user asks whether a class became slower, and the baseline does not show it for each kernel.
+/// True if the user asks whether a class became slower, and the baseline leaves this open for at least one kernel.
 fn is_baseline_open(screen: Option<&ScreenReport>, fail_on: &[FailOn]) -> bool {
     let against = screen.and_then(|screen| screen.against.as_ref());
     fail_on.contains(&FailOn::Moved) && against.is_some_and(AgainstBaseline::is_open)
@@ -89,7 +90,7 @@ fn is_without_earlier_screen(report: &Report, screen: &ScreenReport) -> bool {
     screen.against.is_none() && !of_screen.any(|class| class.shows_change)
 }
 
-/// Why a screen in which no class is slower is no success, if this is for want of earlier screens.
+/// Says that "no class became slower" proves nothing, because pmmpi has no earlier screens to compare with.
 pub fn advice_on_moved(report: &Report, screen: &ScreenReport, fail_on: &[FailOn]) -> Option<String> {
     let is_asked =
         fail_on.contains(&FailOn::Moved) && !fail_on.iter().any(|what| is_found_in(report, screen, *what));

@@ -101,8 +101,8 @@ pub struct MeasurementArgs {
     /// Count in this scope: task (default), core or socket
     #[arg(long, value_name = "WHERE", value_enum, hide_possible_values = true)]
     pub scope: Option<ScopeArg>,
-    /// Expected number of instructions. instructions=N: N for one rank in the whole work.
-    /// PART:instructions=N: N for one rank in one entry of the region PART, or N for one entry of the probe PART
+    /// Expected number of instructions. instructions=N: each rank executes N instructions in its whole work.
+    /// PART:instructions=N: each rank executes N in one entry of the region PART; or one entry of the probe PART has N
     #[arg(long, value_name = "WHAT", hide = true)]
     pub expect: Vec<String>,
     /// Allow clock rate errors of up to N ppm

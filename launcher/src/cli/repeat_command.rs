@@ -100,7 +100,7 @@ impl RepeatArgs {
             Ok(words) => match words.first() {
                 Some(first) if sets_variable(first) => Err(Failure::own(format_args!(
                     "--compare: `{command}` begins with a variable, but pmmpi starts the command without a \
-                     shell: write env {command}"
+                     shell: write `env {command}`"
                 ))),
                 _ => Ok(words.into_iter().map(OsString::from).collect()),
             },

@@ -169,7 +169,7 @@ impl NodeCounters {
         ))
     }
 
-    /// The groups of metrics with events that this machine can count outside the cores.
+    /// The groups with at least one event of a PMU outside the cores that this machine can count.
     fn groups_outside_cores(&self) -> Vec<&'static str> {
         let Some(table) = catalogue().table(&CpuKind::of_node(&self.facts.hardware)) else {
             return Vec::new();

@@ -280,8 +280,8 @@ pub fn runners(machine: &dyn Machine) -> Check {
         return lack;
     }
     if found.is_empty() {
-        let meaning = "pmmpi needs a runner only under an MPI launcher, for plain programs and for `pmmpi \
-                       screen`, and this machine has no MPI";
+        let meaning = "this machine has no MPI, so pmmpi needs no runner: a runner is for plain programs and \
+                       `pmmpi screen` under an MPI launcher";
         return Check::ok(NAME, "no runner, and no MPI", meaning);
     }
     Check::ok(NAME, found.join(", "), "pmmpi measures plain programs under mpirun, in rounds")

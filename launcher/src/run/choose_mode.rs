@@ -101,7 +101,7 @@ fn no_ranks(launch: &Launch) -> Failure {
         None => "no launcher started pmmpi".to_owned(),
     };
     Failure::own(format_args!(
-        "--mode ranks needs ranks that a launcher started with a process manager, but {what}. \
+        "--mode ranks needs a launcher with a process manager (for example PMIx), but {what}. \
          Remove --mode ranks, or start pmmpi with mpirun or srun --mpi=pmix"
     ))
 }

@@ -2,6 +2,7 @@
 
 use crate::comparison::ComparisonNullReason;
 use crate::report::against_baseline::BaselineNullReason;
+use pmmpi::order_statistics::FEWEST_OF_INTERVAL;
 use pmmpi::text::count;
 use std::fmt::{self, Display, Formatter};
 
@@ -18,8 +19,10 @@ impl Display for BaselineNullReason {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoTimeInScreen => f.write_str("this screen has no time of this kernel"),
-            Self::SmallClass => f.write_str(
-                "the class has fewer than 5 nodes, and fewer than half of the nodes that ran this kernel",
+            Self::SmallClass => write!(
+                f,
+                "the class has fewer than {FEWEST_OF_INTERVAL} nodes, and fewer than half of the nodes that ran this \
+                 kernel"
             ),
             Self::NoEarlierTime => {
                 f.write_str("the baseline has no time of these nodes from before this screen")

@@ -3,6 +3,7 @@
 use crate::stats::cause::NoCause;
 use crate::verdicts::named_cause::Among;
 use crate::verdicts::null_reasons::NodeNullReason;
+use pmmpi::order_statistics::FEWEST_OF_INTERVAL;
 use pmmpi::text::count;
 use std::fmt::{Display, Formatter, Result};
 
@@ -17,7 +18,7 @@ impl Display for NodeNullReason {
             Self::OnlyMedian => "the report read only the median of the node's runs, not the runs",
             Self::NoSession => "the run has no label `session`",
             Self::NoInterval { runs } => {
-                return write!(f, "an interval needs 5 runs, and the node has {runs}");
+                return write!(f, "an interval needs {FEWEST_OF_INTERVAL} runs, and the node has {runs}");
             }
             Self::Alone => ALONE,
             Self::FewAnchors => {
