@@ -115,7 +115,7 @@ pub fn nothing<T>(to: &str, input: &Input<T>, select: &Select) -> Failure {
     Failure::usage(format!("no run to {to}\n       {}", why.join("\n       ")))
 }
 
-/// Why there is no screen to show, and what shows something.
+/// Says why the input has no screen to show, and which command shows what it has.
 pub fn no_screen(paths: &[PathBuf]) -> Failure {
     let first = paths.first().map(|path| path.display().to_string()).unwrap_or_default();
     let more = match paths.len() {
@@ -140,7 +140,7 @@ pub fn no_screen_to_compare(paths: &[PathBuf]) -> Failure {
     ))
 }
 
-/// A part of 1 from a percentage of 0 to `most`.
+/// Converts a percentage from 0 to `most` to a fraction: 3 % is 0.03.
 pub fn fraction(name: &str, percent: f64, most: f64) -> Result<f64, Failure> {
     match (0.0..=most).contains(&percent) {
         true => Ok(percent / 100.0),

@@ -36,7 +36,7 @@ fn of_plugin(text: &str) -> String {
     one_line(&lines.join(" ")).replace('|', "/")
 }
 
-/// Prints why there is no report, where monitoring looks for it, and gives the status.
+/// Prints to stdout, which monitoring reads, why there is no report. Gives the status.
 pub fn unknown(reason: &str) -> u8 {
     // If stdout is closed, there is nothing to do.
     let _ = writeln!(io::stdout(), "PMMPI UNKNOWN - {}", of_plugin(reason));

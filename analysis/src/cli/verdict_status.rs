@@ -112,13 +112,13 @@ pub fn gate(screen: &ScreenReport) -> u8 {
     }
 }
 
-/// The more important one of two statuses: something was found, something could not be judged, a part of the input could not
-/// be used.
+/// The more important one of two statuses. The order: something was found; something could not be judged; a part of the
+/// input could not be used.
 pub fn worse(a: u8, b: u8) -> u8 {
     [FOUND, COULD_NOT_JUDGE, PARTIAL].into_iter().find(|status| [a, b].contains(status)).unwrap_or(0)
 }
 
-/// What to do if the status is that no node could be judged: nothing in the input is slow, because nothing was compared.
+/// What to do if pmmpi could judge no node: "no slow node was found" then proves nothing.
 pub fn advice(report: &Report, fail_on: &[FailOn], delta_percent: f64) -> Option<String> {
     let asked = fail_on.iter().find(|what| matches!(what, FailOn::Slow | FailOn::Suspect))?;
     if fail_on.iter().any(|what| is_found(report, *what)) || !is_nothing_judged(report) {
@@ -203,10 +203,10 @@ pub fn is_nothing_judged(report: &Report) -> bool {
     accounted.judged + accounted.own_history == 0 && !report.nodes.iter().any(is_judged)
 }
 
-/// True if a whole class is slower than it was or than in the baseline, or nodes became slower with their maintenance or a
-/// change of their facts.
+/// True if a whole class is slower than before or than in the baseline. Also true if nodes became slower after a
+/// maintenance or after a change of their facts.
 fn is_class_slower(report: &Report) -> bool {
-    /// What the facts of many nodes changed by less is no news.
+    /// A change of the times of many nodes, after a change of their facts, counts only if it is larger than this.
     const LEAST: f64 = 0.01;
     let moved = report.classes_now().filter_map(|class| class.moved.as_ref());
     let is_slower_since_maintenance = |node: &NodeReport| {
@@ -224,7 +224,7 @@ fn is_class_slower(report: &Report) -> bool {
             .any(|facts| facts.change > LEAST && facts.ci.is_some_and(|ci| ci[0] > 0.0))
 }
 
-/// Slower than the class, or than it was; with `may_be`, also if that is not certain.
+/// True if a node is slower than its class, or than before; with `may_be`, also if this is not certain.
 fn is_slow(node: &NodeReport, may_be: bool) -> bool {
     if !node.is_current() {
         return false;

@@ -31,7 +31,7 @@ pub fn select(typed: &MeasurementArgs) -> Result<Selection, Failure> {
     NodeCounters::look(Path::new("/"), counters)?.select(selection, typed, typed_scope.into())
 }
 
-/// An error if there is no group of this name.
+/// Returns an error if no group has this name.
 pub fn check_group(option: &str, name: &str) -> Result<(), Failure> {
     let groups: Vec<&str> = catalogue().groups.iter().map(|group| group.name.as_str()).collect();
     match groups.contains(&name) {
@@ -152,7 +152,7 @@ impl NodeCounters {
         Ok(selection.tidied())
     }
 
-    /// The options ask for no event outside the cores; `typed` has the groups of `--group`.
+    /// The error if the options ask for no event outside the cores. `typed` has the groups of `--group`.
     fn nothing_outside_cores(&self, typed: &[String]) -> Failure {
         let has_none = match typed.is_empty() {
             true => String::new(),

@@ -31,11 +31,11 @@ pub struct Settings {
     /// What the ranks do besides the barriers.
     pub extras: Extras,
     pub selection: Selection,
-    /// What to do if MPI sees other ranks than the launcher started.
+    /// What to do if MPI sees another number of ranks than the launcher started.
     pub on_mismatch: OnMismatch,
     /// From `--mode`.
     pub mode: ModeArg,
-    /// The largest rate error of any clock.
+    /// The limit of the rate error of each clock.
     pub max_drift: MaxDrift,
     /// Print only errors.
     pub quiet: bool,
